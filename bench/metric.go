@@ -1,0 +1,33 @@
+package bench
+
+import "strings"
+
+// MetricFor gives the metric that a sample's name and unit stand for. Names that
+// every process-level benchmark or exact counter yields are known; of others
+// the unit tells: rates ("MB/s", "op/s") are better when higher, everything
+// else when lower, as benchstat reads Go benchmark units.
+func MetricFor(name, unit string) Metric {
+	for _, m := range known {
+		if m.Name == name {
+			m.Unit = unit
+			return m
+		}
+	}
+	m := Metric{Name: name, Unit: unit, Better: Lower, Tested: true}
+	if strings.HasSuffix(unit, "/s") {
+		m.Better = Higher
+	}
+	return m
+}
+
+var known = []Metric{
+	Wall, CPU, User, Sys, RSS, Size, Faults,
+	{Name: "switches", Unit: Count, Better: Lower},
+	{Name: "reads", Unit: Count, Better: Lower},
+	{Name: "writes", Unit: Count, Better: Lower},
+	{Name: "heap", Unit: Byte, Better: Lower, Exact: true, Tested: true},
+	{Name: "malloc", Unit: Byte, Better: Lower, Exact: true, Tested: true},
+	{Name: "allocs", Unit: Count, Better: Lower, Exact: true, Tested: true},
+	{Name: "copied", Unit: Byte, Better: Lower, Exact: true, Tested: true},
+	{Name: "instructions", Unit: Count, Better: Lower, Exact: true, Tested: true},
+}
