@@ -72,6 +72,9 @@ type Command struct {
 	Peaks bool
 	// KeepStdout is how many bytes of standard output to return.
 	KeepStdout int64
+	// KeepTmp leaves /tmp as the program left it, for the next command of the
+	// same run (prepare, run, cleanup); otherwise it is emptied afterwards.
+	KeepTmp bool
 }
 
 // Result tells what a program did. Time and memory are those of the program and
