@@ -212,7 +212,7 @@ type Version struct {
 	State   string `json:"state"`
 	// SameAs is the version that was built with the same digest, for SameBuild.
 	SameAs  *int   `json:"same_as"`
-	LogTail string `json:"log_tail,omitempty"`
+	LogTail string `json:"log_tail"`
 	Digest  string `json:"digest,omitempty"` // of the build
 	// BuildSeconds is how long the build took; 0 if it was not run.
 	BuildSeconds float64 `json:"build_seconds,omitempty"`
@@ -292,7 +292,7 @@ type Step struct {
 	Verdict Verdict `json:"verdict"`
 	// Reason explains a verdict that is not a figure's: "same build as base",
 	// "SIGSEGV", "needs about 40 rounds".
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason"`
 	// Group is set when the change cannot be pinned on one patch: it lies
 	// somewhere in patches Group[0]..Group[1].
 	Group []int `json:"group"`
