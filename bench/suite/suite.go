@@ -1,0 +1,252 @@
+// Package suite reads a suite file: what to build, what to run on every
+// version, and within which limits. In goes the text, out comes a bench.Suite
+// with every parameter filled in, or config.Errors that name each fault with its
+// line. Nothing is run here, and no file is looked for.
+//
+// A suite file by example:
+//
+//	[suite]
+//	name = "kit"
+//	description = "the four loops of kit"
+//
+//	[build]
+//	run = "make -j2 kit"                  # sh -eu, in the source folder
+//	check = ["make", "check"]             # must pass; a list runs as it stands
+//	env = { CFLAGS = "-O2 -g" }
+//	timeout = "15m"
+//	keep = ["kit", "data/**"]             # these files decide "same build"
+//	cache = [{ env = "GOCACHE" }]         # a folder kept from base to patched builds
+//
+//	[limits]                              # of one run
+//	memory = "2GiB"
+//	processes = 256
+//	disk = "512MiB"
+//	output = "16MiB"
+//	timeout = "2m"
+//
+//	[[benchmark]]
+//	name = "hash"
+//	run = "./kit hash {rounds}"           # the loop that is measured
+//	params = { rounds = ["100", "1000"] } # one row for each value
+//	prepare = "cat data/hash.in > /tmp/in"
+//	cleanup = "rm -f /tmp/in"
+//	env = { KIT_ROUNDS = "{rounds}" }
+//	timeout = "30s"
+//	check = "stdout"                      # the output must equal base's
+//	metrics = ["sys"]                     # tested beside wall, cpu and rss
+//
+//	[[benchmark]]
+//	name = "sort"
+//	run = ["./kit", "sort"]
+//	stdin = "data/sort.in"                # relative to the source folder
+//	parse = "gobench"                     # prints Go benchmark lines itself
+//
+// A {word} in run, prepare, cleanup, env and stdin is a parameter; {{word}}
+// stands for the text {word}. ${word}, {a,b} and { word; } are left to the shell.
+package suite
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"patchbench/bench"
+	"patchbench/config"
+)
+
+// DefaultNames are the files in which a project may keep its suite, at the top
+// of the base tree, in the order in which they are looked for.
+var DefaultNames = []string{".patchbench.toml", "bench.toml", "suite.toml"}
+
+// file has the shape of a suite file.
+type file struct {
+	Suite struct {
+		Name        string          `toml:"name"`
+		Description string          `toml:"description"`
+		Apply       config.Reserved `toml:"apply"`
+	} `toml:"suite"`
+	Build struct {
+		Run         program           `toml:"run"`
+		Check       program           `toml:"check"`
+		Env         map[string]string `toml:"env"`
+		Timeout     time.Duration     `toml:"timeout"`
+		Keep        []string          `toml:"keep"`
+		Cache       []cache           `toml:"cache"`
+		Incremental config.Reserved   `toml:"incremental"`
+		Params      config.Reserved   `toml:"params"`
+	} `toml:"build"`
+	Limits struct {
+		Memory    config.Size   `toml:"memory"`
+		Processes int           `toml:"processes"`
+		Disk      config.Size   `toml:"disk"`
+		Output    config.Size   `toml:"output"`
+		Timeout   time.Duration `toml:"timeout"`
+	} `toml:"limits"`
+	Benchmark []benchmark     `toml:"benchmark"`
+	Fixture   config.Reserved `toml:"fixture"`
+}
+
+type cache struct {
+	Env string `toml:"env"`
+}
+
+type benchmark struct {
+	Name     string             `toml:"name"`
+	Run      program            `toml:"run"`
+	Prepare  program            `toml:"prepare"`
+	Cleanup  program            `toml:"cleanup"`
+	Env      map[string]string  `toml:"env"`
+	Timeout  time.Duration      `toml:"timeout"`
+	Stdin    string             `toml:"stdin"`
+	Metrics  []string           `toml:"metrics"`
+	Parse    string             `toml:"parse"`
+	Params   map[string][]value `toml:"params"`
+	Check    string             `toml:"check"`
+	Parallel config.Reserved    `toml:"parallel"`
+	Weight   config.Reserved    `toml:"weight"`
+	Together config.Reserved    `toml:"together"`
+	Baseline config.Reserved    `toml:"baseline"`
+	Step     config.Reserved    `toml:"step"`
+}
+
+// program is a bench.Program as a file gives it: a string or a list of strings.
+type program bench.Program
+
+// UnmarshalTOML reads a shell line or an argument list.
+func (p *program) UnmarshalTOML(data any) error {
+	switch v := data.(type) {
+	case string:
+		if strings.TrimSpace(v) == "" {
+			return errors.New("is empty: give a shell line, or leave the key out")
+		}
+		p.Line = v
+		return nil
+	case []any:
+		if len(v) == 0 {
+			return errors.New("is empty: give a program and its arguments, or leave the key out")
+		}
+		for _, arg := range v {
+			s, ok := arg.(string)
+			if !ok {
+				return fmt.Errorf("want strings in the list, is %v: put it in quotes", arg)
+			}
+			p.Args = append(p.Args, s)
+		}
+		if p.Args[0] == "" {
+			return errors.New("the program's name, first in the list, is empty")
+		}
+		return nil
+	}
+	return fmt.Errorf("want a shell line or a list of strings, is %v", data)
+}
+
+// value is a parameter's value; numbers and truth values are taken as they are
+// written.
+type value string
+
+// UnmarshalTOML reads a string, number or truth value.
+func (v *value) UnmarshalTOML(data any) error {
+	switch d := data.(type) {
+	case string:
+		*v = value(d)
+	case int64, float64, bool:
+		*v = value(fmt.Sprint(d))
+	default:
+		return errors.New("want strings or numbers in the list")
+	}
+	return nil
+}
+
+// Parse reads a suite. The name is that of the file, for messages, and names a
+// suite that gives itself no name. The error is config.Errors: every fault of
+// the text by line.
+func Parse(name string, text []byte) (*bench.Suite, error) {
+	var f file
+	doc, err := config.Read(name, text, &f)
+	if doc == nil {
+		return nil, err
+	}
+	// A mistyped key would also show as a missing one.
+	c := checker{doc: doc, partial: err != nil}
+	c.all(f)
+	var errs config.Errors
+	errors.As(err, &errs)
+	if err := errs.Join(c.errs); err != nil {
+		return nil, err
+	}
+	s := f.suite()
+	if s.Name == "" {
+		s.Name = strings.TrimSuffix(path.Base(name), ".toml")
+	}
+	sum := sha256.Sum256(text)
+	s.Digest = hex.EncodeToString(sum[:])
+	return s, nil
+}
+
+// suite converts a file in which no fault was found.
+func (f file) suite() *bench.Suite {
+	s := &bench.Suite{
+		Name:        f.Suite.Name,
+		Description: f.Suite.Description,
+		Build: bench.Recipe{
+			Run:     bench.Program(f.Build.Run),
+			Check:   bench.Program(f.Build.Check),
+			Env:     f.Build.Env,
+			Timeout: f.Build.Timeout,
+			Keep:    f.Build.Keep,
+		},
+		Limits: bench.Limits{
+			MemoryBytes: int64(f.Limits.Memory),
+			Processes:   f.Limits.Processes,
+			DiskBytes:   int64(f.Limits.Disk),
+			OutputBytes: int64(f.Limits.Output),
+			Timeout:     f.Limits.Timeout,
+		},
+	}
+	for _, c := range f.Build.Cache {
+		s.Build.Cache = append(s.Build.Cache, c.Env)
+	}
+	for _, b := range f.Benchmark {
+		for _, params := range combinations(b.Params) {
+			s.Benchmarks = append(s.Benchmarks, b.with(params))
+		}
+	}
+	return s
+}
+
+// with makes the benchmark for one combination of parameters.
+func (b benchmark) with(params map[string]string) bench.Benchmark {
+	fill := func(s string) string { return expand(s, params) }
+	prog := func(p program) bench.Program {
+		q := bench.Program{Line: fill(p.Line)}
+		for _, a := range p.Args {
+			q.Args = append(q.Args, fill(a))
+		}
+		return q
+	}
+	var env map[string]string
+	if b.Env != nil {
+		env = make(map[string]string, len(b.Env))
+		for k, v := range b.Env {
+			env[k] = fill(v)
+		}
+	}
+	return bench.Benchmark{
+		Name:        b.Name,
+		Params:      params,
+		Run:         prog(b.Run),
+		Prepare:     prog(b.Prepare),
+		Cleanup:     prog(b.Cleanup),
+		Env:         env,
+		Stdin:       fill(b.Stdin),
+		Timeout:     b.Timeout,
+		Metrics:     slices.Clone(b.Metrics),
+		Parse:       b.Parse,
+		CheckStdout: b.Check == "stdout",
+	}
+}
