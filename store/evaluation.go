@@ -29,6 +29,9 @@ type Evaluation struct {
 	NotTried []int `json:"not_tried,omitempty"`
 	// Rounds is the largest number of rounds that a row had.
 	Rounds int `json:"rounds"`
+	// FixedRounds is the number of rounds that was asked for, 0 if measuring
+	// went on until the rows were decided.
+	FixedRounds int `json:"fixed_rounds,omitempty"`
 	// Seed is that of the order of runs and of the permutation tests.
 	Seed uint64 `json:"seed"`
 	// Stopped says why measuring ended: decided, budget or interrupted.
