@@ -1,0 +1,168 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// median of x, which is left as it is. NaN for none.
+func median(x []float64) float64 {
+	s := slices.Clone(x)
+	slices.Sort(s)
+	return sortedMedian(s)
+}
+
+func sortedMedian(s []float64) float64 {
+	n := len(s)
+	switch {
+	case n == 0:
+		return math.NaN()
+	case n%2 == 1:
+		return s[n/2]
+	}
+	return s[n/2-1]/2 + s[n/2]/2
+}
+
+// medianInterval is the 95 % interval of the median by order statistics (the
+// sign test's interval); ok is false when there are too few values (below 6).
+func medianInterval(sorted []float64) (lo, hi float64, ok bool) {
+	n := len(sorted)
+	// P(fewer than k of n coins) is to stay below 0.025.
+	p, sum, k := math.Pow(.5, float64(n)), 0.0, 0
+	for sum+p <= .025 {
+		sum += p
+		p *= float64(n-k) / float64(k+1)
+		k++
+	}
+	if k == 0 {
+		return 0, 0, false
+	}
+	return sorted[k-1], sorted[n-k], true
+}
+
+// studentP is the two-sided p of the differences' mean by Student's test. The
+// spread is taken as no smaller than rounding to steps of gap leaves.
+func studentP(d []float64, gap float64) float64 {
+	n := float64(len(d))
+	if n < 3 {
+		return 1
+	}
+	var mean, ss float64
+	for _, x := range d {
+		mean += x / n
+	}
+	for _, x := range d {
+		ss += (x - mean) * (x - mean)
+	}
+	v := max(ss/(n-1), gap*gap/12)
+	if mean == 0 {
+		return 1
+	}
+	if v == 0 {
+		return 0
+	}
+	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(math.Abs(mean)/math.Sqrt(v/n))
+}
+
+// trim is the share cut off at each end for a level.
+const trim = 0.2
+
+// levels holds for every column its level, the trimmed mean of its aligned
+// values, and how each round moves it: the influence of the values, whose mean
+// is zero and whose spread is the level's error (Huber; for paired trimmed
+// means Yuen 1974).
+type levels struct {
+	n, k      int
+	level     []float64
+	influence []float64 // [round*k+column]
+	df        float64
+}
+
+func levelsOf(values []float64, n, k int) levels {
+	g := int(trim * float64(n))
+	l := levels{n: n, k: k, level: make([]float64, k), influence: make([]float64, n*k), df: float64(n - 2*g - 1)}
+	col := make([]float64, n)
+	for v := range k {
+		for r := range n {
+			col[r] = values[r*k+v]
+		}
+		slices.Sort(col)
+		var sum, win float64
+		for _, x := range col[g : n-g] {
+			sum += x
+		}
+		lo, hi := col[g], col[n-g-1]
+		win = (sum + float64(g)*(lo+hi)) / float64(n)
+		l.level[v] = sum / float64(n-2*g)
+		c := float64(n) / float64(n-2*g)
+		for r := range n {
+			l.influence[r*k+v] = (min(max(values[r*k+v], lo), hi) - win) * c
+		}
+	}
+	return l
+}
+
+// effect is a difference of levels with its standard error.
+type effect struct {
+	diff, se, df float64
+}
+
+// between is the mean level of the columns in right less that in left.
+func (l levels) between(left, right span) effect {
+	var e effect
+	for v := left.lo; v < left.hi; v++ {
+		e.diff -= l.level[v] / float64(left.hi-left.lo)
+	}
+	for v := right.lo; v < right.hi; v++ {
+		e.diff += l.level[v] / float64(right.hi-right.lo)
+	}
+	var ss float64
+	for r := range l.n {
+		line := l.influence[r*l.k : (r+1)*l.k]
+		var a, b float64
+		for v := left.lo; v < left.hi; v++ {
+			a += line[v]
+		}
+		for v := right.lo; v < right.hi; v++ {
+			b += line[v]
+		}
+		d := b/float64(right.hi-right.lo) - a/float64(left.hi-left.lo)
+		ss += d * d
+	}
+	n := float64(l.n)
+	e.se = math.Sqrt(ss / (n - 1) / n)
+	e.df = l.df
+	return e
+}
+
+// span is the columns lo..hi-1.
+type span struct{ lo, hi int }
+
+// half is half the width of the 95 % interval.
+func (e effect) half() float64 {
+	if e.se == 0 {
+		return 0
+	}
+	return e.se * studentQuantile(e.df)
+}
+
+var quantiles = func() (q [200]float64) {
+	for df := 1; df < len(q); df++ {
+		q[df] = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(df)}.Quantile(.975)
+	}
+	return q
+}()
+
+// studentQuantile is the .975 quantile of Student's law.
+func studentQuantile(df float64) float64 {
+	i := int(df)
+	switch {
+	case i < 1:
+		return math.Inf(1)
+	case i >= len(quantiles):
+		return 1.96
+	}
+	return quantiles[i]
+}

@@ -1,0 +1,457 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"patchbench/bench"
+)
+
+// judge turns one row into a comparison.
+type judge struct {
+	plan
+	*row
+	share float64 // of alpha
+	draw  *draw
+
+	t      table
+	looks  []look
+	seg    segmentation
+	rest   []found
+	levels levels
+	// totalP is the smallest p of the looks at base and last column, totalHit
+	// that one was below its threshold.
+	totalP   float64
+	totalHit bool
+	need     int // rounds that would decide the row, 0 when nothing is open
+}
+
+// comparison judges the row. need is how many rounds in all would decide it, 0
+// if further rounds are not wanted.
+func (j *judge) comparison() (c bench.Comparison, need int) {
+	m := j.metric
+	c = bench.Comparison{
+		Benchmark: j.name, Params: j.params, Metric: m.Name, Unit: m.Unit, Better: m.Better,
+		Exact: m.Exact, Tested: m.Tested, Rounds: len(j.rounds), Warnings: []string{},
+	}
+	c.Values = j.values()
+	if !j.metric.Exact && len(j.rounds) > 0 {
+		j.t = newTable(j.cells)
+		j.fit()
+	}
+	for i := range j.versions {
+		if i > 0 || j.versions[i].N > 0 {
+			c.Steps = append(c.Steps, j.step(i))
+		}
+	}
+	c.Total = j.total(c.Steps)
+	c.Detectable = j.detectable()
+	return c, j.need
+}
+
+// values gives each version's median.
+func (j *judge) values() []bench.Value {
+	out := make([]bench.Value, 0, len(j.versions))
+	for _, v := range j.versions {
+		x := bench.Value{N: v.N}
+		if v.col >= 0 {
+			s := j.figures(v.col)
+			slices.Sort(s)
+			x.Samples = len(s)
+			x.Median = some(sortedMedian(s))
+			if lo, hi, ok := medianInterval(s); ok {
+				x.Lo, x.Hi = some(lo), some(hi)
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// figures are a column's, of complete rounds if there are any.
+func (j *judge) figures(col int) []float64 {
+	var s []float64
+	if j.metric.Exact || len(j.rounds) == 0 {
+		for _, c := range j.all[j.versions[j.cols[col]].N] {
+			s = append(s, c.value)
+		}
+		return s
+	}
+	for _, line := range j.cells {
+		s = append(s, line[col].value)
+	}
+	return s
+}
+
+func some(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+// fit cuts the row into segments, look by look, and measures their levels.
+func (j *judge) fit() {
+	j.seg = segmentation{k: j.t.k}
+	j.totalP = 1
+	if j.metric.Tested && j.t.k > 1 {
+		j.looks = j.due(j.t.n)
+	}
+	first, last := j.ends()
+	for _, l := range j.looks {
+		t := j.t.first(l.rounds)
+		j.rest = j.seg.refine(t, l.alpha*stepShare*j.share, j.draw)
+		if first < last {
+			p := t.pair(first, last, t.weights(j.seg.segments()), j.totalThreshold(l), j.draw)
+			j.totalP = min(j.totalP, p)
+			j.totalHit = j.totalHit || p <= j.totalThreshold(l)
+		}
+	}
+	j.seg.settle(j.t)
+	j.levels = levelsOf(j.t.aligned(span{0, j.t.k}), j.t.n, j.t.k)
+}
+
+func (j *judge) totalThreshold(l look) float64 { return l.alpha * (1 - stepShare) * j.share }
+
+// ends are the columns of base and of the last version, equal when one of them
+// has none.
+func (j *judge) ends() (first, last int) {
+	a, b := j.versions[0].col, j.versions[len(j.versions)-1].col
+	if a < 0 || b < 0 {
+		return 0, 0
+	}
+	return min(a, b), max(a, b)
+}
+
+// pair tests two columns against each other.
+func (t table) pair(a, b int, w []float64, threshold float64, d *draw) float64 {
+	x := make([]float64, 0, 2*t.n)
+	for r := range t.n {
+		h := (t.x[r*t.k+b] - t.x[r*t.k+a]) / 2
+		x = append(x, -h, h)
+	}
+	return ranked(x, t.n, 2, w).test(x, t.gap, threshold, d).p
+}
+
+// step judges what version i does.
+func (j *judge) step(i int) bench.Step {
+	v := j.versions[i]
+	s := bench.Step{N: v.N, Verdict: bench.NotMeasured}
+	prev := -1
+	for p := i - 1; p >= 0; p-- {
+		if j.versions[p].col >= 0 {
+			prev = p
+			break
+		}
+	}
+	switch {
+	case v.col < 0:
+		s.Reason = v.reason
+		if v.reason == missing && prev == i-1 {
+			s.Reason = "gone"
+		}
+		return s
+	case prev < 0:
+		s.Reason = "nothing to compare with"
+		if i > 0 {
+			switch r := j.versions[i-1].reason; r {
+			case missing:
+				s.Reason = "added"
+			default:
+				s.Reason += ": " + j.versions[i-1].label + " " + r
+			}
+		}
+		return s
+	case v.col == j.versions[prev].col:
+		return j.equal(s, i)
+	}
+	if j.versions[i-1].reason == missing && prev < i-1 {
+		s.Reason = "added"
+		return s
+	}
+	e, sig := j.pick(j.versions[prev].col, v.col)
+	j.decide(&s, e, sig, j.versions[prev].col)
+	if prev < i-1 && s.Verdict != bench.Same {
+		s.Group = []int{j.versions[prev+1].N, v.N}
+	}
+	return s
+}
+
+// equal is the step of a version whose build is an earlier one's.
+func (j *judge) equal(s bench.Step, i int) bench.Step {
+	v := j.versions[i]
+	s.Change, s.Lo, s.Hi = some(0), some(0), some(0)
+	s.Verdict = bench.Same
+	s.Reason = "same build as " + j.versions[j.cols[v.col]].label
+	return s
+}
+
+// pick gives the effect between two columns and the bound that makes it
+// significant, nil if none does.
+func (j *judge) pick(a, b int) (effect, *bound) {
+	if j.metric.Exact || len(j.rounds) == 0 {
+		return effect{}, nil
+	}
+	x, y := min(a, b), max(a, b)
+	p, q := j.seg.of(x), j.seg.of(y)
+	var sig *bound
+	if p == q {
+		p, q = span{p.lo, x + 1}, span{y, q.hi}
+	} else {
+		for _, c := range j.seg.between(x, y) {
+			if sig == nil || c.p > sig.p {
+				sig = &c
+			}
+		}
+	}
+	var e effect
+	if j.t.n < 2 {
+		e = effect{diff: j.levels.level[y] - j.levels.level[x], se: math.Inf(1)}
+	} else {
+		e = j.levels.between(p, q)
+	}
+	if b < a {
+		e.diff = -e.diff
+	}
+	return e, sig
+}
+
+// change turns a difference of levels into a relative change from column a.
+func (j *judge) change(d float64, a int) float64 {
+	if j.t.log {
+		return math.Expm1(d)
+	}
+	if d == 0 {
+		return 0
+	}
+	return d / math.Abs(j.reference(a))
+}
+
+// reference is the figure that a change is relative to, in the row's unit.
+func (j *judge) reference(col int) float64 {
+	return median(j.figures(col))
+}
+
+// marginAt is the relative margin at column a.
+func (j *judge) marginAt(a int) float64 {
+	m := j.margin
+	if r := math.Abs(j.reference(a)); j.metric.MarginAbs > 0 && r > 0 {
+		m = max(m, j.metric.MarginAbs/r)
+	}
+	return m
+}
+
+// decide fills in the figures and the verdict of a step away from column a.
+func (j *judge) decide(s *bench.Step, e effect, sig *bound, a int) {
+	if j.metric.Exact {
+		j.decideExact(s, a, j.versionCol(s.N))
+		return
+	}
+	n := j.t.n
+	if n == 0 {
+		s.Reason = "no complete round"
+		j.open(j.plan.looks[0].rounds)
+		return
+	}
+	s.Change = some(j.change(e.diff, a))
+	h := e.half()
+	if !math.IsInf(h, 0) {
+		s.Lo, s.Hi = some(j.change(e.diff-h, a)), some(j.change(e.diff+h, a))
+	}
+	if !j.metric.Tested {
+		s.Verdict = bench.Shown
+		return
+	}
+	if sig != nil {
+		s.P = some(sig.p)
+	}
+	if n == 1 {
+		s.Verdict, s.Reason = bench.Unclear, "one round only"
+		j.open(j.plan.looks[0].rounds)
+		return
+	}
+	m := j.marginAt(a)
+	within := s.Lo != nil && *s.Lo >= -m && *s.Hi <= m
+	switch {
+	case within && len(j.looks) > 0:
+		s.Verdict = bench.Same
+	case sig != nil && math.Abs(e.diff) > 0:
+		s.Verdict = j.direction(e.diff)
+	default:
+		s.Verdict = bench.Unclear
+		k := j.rounds4(e, m)
+		s.Reason = needs("", k)
+		j.open(k)
+	}
+}
+
+func (j *judge) direction(d float64) bench.Verdict {
+	if (d > 0) == (j.metric.Better == bench.Higher) {
+		return bench.Better
+	}
+	return bench.Worse
+}
+
+func (j *judge) versionCol(n int) int {
+	for _, v := range j.versions {
+		if v.N == n {
+			return v.col
+		}
+	}
+	return -1
+}
+
+// decideExact judges a step of a row in which any difference is real.
+func (j *judge) decideExact(s *bench.Step, a, b int) {
+	x, y := j.reference(a), j.reference(b)
+	d := y - x
+	switch {
+	case d == 0:
+		s.Change, s.Lo, s.Hi = some(0), some(0), some(0)
+		s.Verdict = bench.Same
+		return
+	case x == 0:
+		s.Reason = "base is 0"
+		s.Verdict = j.direction(d)
+		return
+	}
+	ch := d / math.Abs(x)
+	s.Change, s.Lo, s.Hi = some(ch), some(ch), some(ch)
+	if math.Abs(ch) <= j.marginAt(a) {
+		s.Verdict = bench.Same
+		return
+	}
+	s.Verdict = j.direction(d)
+}
+
+// critical is about the z that a step needs to be significant with the shares
+// of alpha of all looks so far together.
+func (j *judge) critical() float64 {
+	var alpha float64
+	for _, l := range j.looks {
+		alpha += l.alpha
+	}
+	if alpha == 0 {
+		alpha = j.plan.looks[0].alpha
+	}
+	m := float64(len(contrasts(max(2, j.t.k)))) / 2
+	p := alpha * stepShare * j.share / max(1, m)
+	return distuv.UnitNormal.Quantile(1 - max(p, 1e-12)/2)
+}
+
+// power80 is the z that is exceeded in 80 % of cases beyond the critical one.
+const power80 = 0.84
+
+// rounds4 is about how many rounds in all would decide a step, by showing it or
+// by showing that it lies within the margin.
+func (j *judge) rounds4(e effect, margin float64) int {
+	n := float64(j.t.n)
+	if e.se == 0 {
+		// Nothing varies: the next look will tell.
+		for _, l := range j.plan.looks {
+			if l.rounds > j.t.n {
+				return l.rounds
+			}
+		}
+		return j.t.n + 1
+	}
+	d := math.Abs(j.change(e.diff, 0))
+	se := e.se * math.Abs(j.change(1, 0)) / math.Expm1(1)
+	if !j.t.log {
+		se = e.se / math.Abs(j.reference(0))
+	}
+	need := math.Inf(1)
+	if d > 0 {
+		z := (j.critical() + power80) * se / d
+		need = n * z * z
+	}
+	if d < margin {
+		z := 1.96 * se / (margin - d)
+		need = min(need, n*z*z)
+	}
+	if need > 1e5 || math.IsNaN(need) {
+		return 100000
+	}
+	return max(j.t.n+1, int(math.Ceil(need)))
+}
+
+// needs words a number of rounds with two figures.
+func needs(metric string, n int) string {
+	if metric != "" {
+		metric += " "
+	}
+	if n > 1000 {
+		return metric + "needs more than 1000 rounds"
+	}
+	step := 1
+	if n > 100 {
+		step = 10
+	}
+	return metric + "needs about " + strconv.Itoa((n+step-1)/step*step) + " rounds"
+}
+
+// open says that a step would be decided with n rounds in all.
+func (j *judge) open(n int) {
+	if j.final || !j.metric.Tested || j.t.n >= j.last() || n > j.last() && j.t.n >= futileFrom {
+		return
+	}
+	j.need = max(j.need, min(n, j.last()))
+}
+
+// total judges the whole series.
+func (j *judge) total(steps []bench.Step) bench.Step {
+	a, b := j.versions[0], j.versions[len(j.versions)-1]
+	s := bench.Step{N: b.N, Verdict: bench.NotMeasured}
+	switch {
+	case a.col < 0 && b.col >= 0 && a.reason == missing:
+		s.Reason = "added"
+		return s
+	case b.col < 0 && a.col >= 0 && b.reason == missing:
+		s.Reason = "gone"
+		return s
+	case a.col < 0:
+		s.Reason = a.label + ": " + a.reason
+		return s
+	case b.col < 0:
+		s.Reason = b.reason
+		return s
+	case a.col == b.col:
+		return j.equal(s, len(j.versions)-1)
+	}
+	e, sig := j.pick(a.col, b.col)
+	if sig == nil && j.t.n >= 2 && !j.metric.Exact {
+		// Without a step between them the levels are those of the two versions alone.
+		e = j.levels.between(span{a.col, a.col + 1}, span{b.col, b.col + 1})
+	}
+	if j.totalHit {
+		sig = &bound{p: j.totalP}
+	}
+	j.decide(&s, e, sig, a.col)
+	changed := func(s bench.Step) bool { return s.Verdict == bench.Better || s.Verdict == bench.Worse }
+	if changed(s) && !j.metric.Exact && !slices.ContainsFunc(steps, changed) {
+		first, last := j.ends()
+		from, to := first+1, last
+		s.Group = []int{j.versions[j.cols[from]].N, j.versions[j.cols[to]].N}
+	}
+	return s
+}
+
+// detectable is the change of a typical step that would most likely have shown.
+func (j *judge) detectable() *float64 {
+	if !j.metric.Tested || j.metric.Exact || j.t.n < 2 || j.t.k < 2 {
+		return nil
+	}
+	var ses []float64
+	for c := 1; c < j.t.k; c++ {
+		e, _ := j.pick(c-1, c)
+		ses = append(ses, e.se)
+	}
+	d := (j.critical() + power80) * median(ses)
+	return some(j.change(d, 0))
+}
+
+func (s span) String() string { return fmt.Sprintf("%d..%d", s.lo, s.hi-1) }

@@ -1,0 +1,217 @@
+package compare
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"patchbench/bench"
+)
+
+// cell is one figure of a row.
+type cell struct {
+	value      float64
+	order      float64 // place in the round
+	covariates map[string]float64
+}
+
+// row is one benchmark's metric with all its figures, before any statistics.
+type row struct {
+	key    string // bench.RowName
+	name   string
+	params map[string]string
+	metric bench.Metric
+
+	versions []version
+	// cols are the distinct builds with figures, in order of first appearance,
+	// as indices into versions.
+	cols []int
+	// rounds are the complete ones, ascending; cells[i] has one cell for each col.
+	rounds []int
+	cells  [][]cell
+	// base and twin hold the pairs of rounds in which both ran.
+	base, twin []float64
+
+	all map[int]map[int]cell // version -> round -> figure
+}
+
+// version is a bench.Version as one row sees it.
+type version struct {
+	bench.Version
+	col int // its build's place in cols, -1 for none
+	// own says that the column's samples were taken of this version.
+	own    bool
+	reason string // why there is no figure
+	label  string // "base", "2/7"
+}
+
+// weight is the row's share of alpha relative to the others.
+func (r *row) weight() float64 {
+	switch {
+	case !r.metric.Tested || r.metric.Exact || len(r.cols) < 2:
+		return 0
+	case r.metric.Name == bench.CPU.Name:
+		return cpuWeight
+	}
+	return 1
+}
+
+func label(v bench.Version, last int) string {
+	switch {
+	case v.Name != "":
+		return v.Name
+	case v.N == 0:
+		return "base"
+	}
+	return strconv.Itoa(v.N) + "/" + strconv.Itoa(last)
+}
+
+// gather sorts the samples into rows.
+func gather(versions []bench.Version, samples []bench.Sample, failures []bench.Failure) []*row {
+	versions = slices.Clone(versions)
+	if len(versions) == 0 {
+		top := -1
+		for _, s := range samples {
+			top = max(top, s.Version)
+		}
+		for n := range top + 1 {
+			versions = append(versions, bench.Version{N: n, State: bench.Built})
+		}
+	}
+	slices.SortStableFunc(versions, func(a, b bench.Version) int { return a.N - b.N })
+	failed := map[string]map[int]string{}
+	for _, f := range failures {
+		m := failed[f.Benchmark]
+		if m == nil {
+			m = map[int]string{}
+			failed[f.Benchmark] = m
+		}
+		m[f.N] = bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String()
+	}
+
+	type id struct{ key, metric string }
+	index := map[id]*row{}
+	twins := map[id]map[int]float64{}
+	seen := map[string]map[int]bool{} // versions that a benchmark has run on
+	order := map[string]int{}         // of benchmarks
+	place := map[string]map[int]int{} // samples so far in a round, for the order
+	var rows []*row
+	for _, s := range samples {
+		k := bench.RowName(s.Benchmark, s.Params)
+		if _, ok := order[k]; !ok {
+			order[k] = len(order)
+			seen[k], place[k] = map[int]bool{}, map[int]int{}
+		}
+		if s.Discarded != "" {
+			continue
+		}
+		at := place[k][s.Round]
+		place[k][s.Round]++
+		if s.Failed != nil || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || failed[k][s.Version] != "" {
+			continue
+		}
+		i := id{k, s.Metric}
+		r := index[i]
+		if r == nil {
+			r = &row{key: k, name: s.Benchmark, params: s.Params, metric: bench.MetricFor(s.Metric, s.Unit), all: map[int]map[int]cell{}}
+			index[i], twins[i] = r, map[int]float64{}
+			rows = append(rows, r)
+		}
+		if s.Twin {
+			twins[i][s.Round] = s.Value
+			continue
+		}
+		seen[k][s.Version] = true
+		m := r.all[s.Version]
+		if m == nil {
+			m = map[int]cell{}
+			r.all[s.Version] = m
+		}
+		c := cell{value: s.Value, order: float64(at), covariates: s.Covariates}
+		if s.Position != nil {
+			c.order = float64(*s.Position)
+		}
+		m[s.Round] = c
+	}
+	slices.SortStableFunc(rows, func(a, b *row) int { return order[a.key] - order[b.key] })
+	for _, r := range rows {
+		r.place(versions, failed[r.key], seen[r.key])
+		r.table(twins[id{r.key, r.metric.Name}])
+	}
+	return rows
+}
+
+// place gives every version its column, or the reason for having none.
+func (r *row) place(versions []bench.Version, failed map[int]string, seen map[int]bool) {
+	last := 0
+	at := map[int]int{}
+	for i, v := range versions {
+		last = max(last, v.N)
+		at[v.N] = i
+	}
+	broken := "" // the last failure, for versions that were not run after it
+	for i, v := range versions {
+		w := version{Version: v, col: -1, label: label(v, last)}
+		src := v
+		for hops := 0; src.State == bench.SameBuild && src.SameAs != nil && hops < len(versions); hops++ {
+			j, ok := at[*src.SameAs]
+			if !ok {
+				break
+			}
+			src = versions[j]
+		}
+		figures := len(r.all[src.N]) > 0
+		switch {
+		case src.State == bench.BuildFailed:
+			w.reason = noBuild
+		case src.State == bench.NotBuilt && !figures:
+			w.reason = "not built"
+		case failed[src.N] != "":
+			w.reason = failed[src.N]
+			broken = w.reason + " on " + w.label
+		case figures && src.N != v.N:
+			w.col = r.versions[at[src.N]].col
+		case figures:
+			w.col, w.own = len(r.cols), true
+			r.cols = append(r.cols, i)
+		case broken != "" && !seen[src.N]:
+			w.reason = "not run after " + broken
+		case !seen[src.N]:
+			w.reason = "not run"
+		default:
+			w.reason = missing
+		}
+		r.versions = append(r.versions, w)
+	}
+}
+
+const (
+	noBuild = "does not build"
+	missing = "no such figure"
+)
+
+// table keeps the rounds in which every build has a figure.
+func (r *row) table(twin map[int]float64) {
+	if len(r.cols) == 0 {
+		return
+	}
+	first := r.all[r.versions[r.cols[0]].N]
+	for _, round := range slices.Sorted(maps.Keys(first)) {
+		line := make([]cell, 0, len(r.cols))
+		for _, c := range r.cols {
+			if x, ok := r.all[r.versions[c].N][round]; ok {
+				line = append(line, x)
+			}
+		}
+		if len(line) < len(r.cols) {
+			continue
+		}
+		r.rounds = append(r.rounds, round)
+		r.cells = append(r.cells, line)
+		if t, ok := twin[round]; ok && r.versions[r.cols[0]].N == 0 {
+			r.base = append(r.base, line[0].value)
+			r.twin = append(r.twin, t)
+		}
+	}
+}
