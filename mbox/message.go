@@ -1,0 +1,241 @@
+package mbox
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Limits on one mail. What exceeds one is refused with an error that names it.
+const (
+	MaxMail   = 8 << 20  // bytes of a mail
+	MaxHeader = 64 << 10 // bytes of a header block
+	MaxLine   = 1 << 20  // bytes of a line
+	MaxDepth  = 20       // multiparts inside each other
+	MaxParts  = 200      // parts of a mail
+)
+
+// ErrNoHeader is given for bytes that do not begin with a mail header.
+var ErrNoHeader = errors.New("no mail header")
+
+// Message is one mail, decoded. The raw bytes are kept; a part's Body may share
+// them, so neither may be written to.
+type Message struct {
+	// ID is the Message-ID without <>, empty if there is none.
+	ID string
+	// Raw is the mail without the mbox separator, unquoted.
+	Raw []byte
+	// Position says where the mail was: file, number and first byte.
+	Position string
+	From     Address
+	ReplyTo  []Address
+	// Subject is decoded, on one line, with its tags.
+	Subject string
+	// Date keeps the sender's offset; zero if missing or unreadable.
+	Date time.Time
+	// InReplyTo and References are ids without <>, oldest first.
+	InReplyTo  []string
+	References []string
+	// Lists are the List-Id values without description and <>.
+	Lists []string
+	// Received is when the mail came in, set by a source that knows; else zero.
+	Received time.Time
+	// Parts are the leaves of the MIME tree in order; a plain mail has one.
+	Parts []Part
+
+	fields []field
+}
+
+// Part is a leaf of a mail's MIME tree.
+type Part struct {
+	Type    string // "text/plain", lower case
+	Charset string // as declared; "" for none
+	Name    string // file name, "" for none
+	// Attached says that Content-Disposition is attachment.
+	Attached bool
+	// Text says that the part may hold a message or a diff: no HTML, no
+	// signature, no picture, no bundle.
+	Text bool
+	// Body has the transfer encoding and format=flowed undone and one CR per
+	// line taken off where every line had one. The charset is untouched.
+	Body []byte
+}
+
+// ParseMessage decodes one mail, which may begin with an mbox separator, or one
+// patch of `hg export`, which has no header. Position is put into the message
+// and is not part of the errors. It fails for what is no mail, exceeds a limit,
+// or cannot be decoded; ErrNoHeader can be tested for.
+func ParseMessage(raw []byte, position string) (*Message, error) {
+	if len(raw) > MaxMail {
+		return nil, fmt.Errorf("mail of %d bytes, limit 8 MiB", len(raw))
+	}
+	if bytes.HasPrefix(raw, []byte("From ")) {
+		raw = raw[lineEnd(raw, 0):]
+	}
+	m := &Message{Raw: raw, Position: position}
+	body := raw
+	if !isHgExport(raw) {
+		fields, rest, tooLong := parseHeader(raw)
+		if tooLong {
+			m.fields = fields
+			return nil, fmt.Errorf("header longer than %d KiB", MaxHeader>>10)
+		}
+		if len(fields) == 0 {
+			return nil, ErrNoHeader
+		}
+		m.fields, body = fields, rest
+	}
+	if err := checkLines(raw); err != nil {
+		return nil, err
+	}
+	m.readHeader()
+	w := walker{message: m}
+	if hasTransportCR(raw, body) {
+		body = stripCR(body)
+		w.stripped = true
+	}
+	if err := w.walk(m.fields, body, 0); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Message) readHeader() {
+	for _, f := range m.fields {
+		switch {
+		case is(f.name, "message-id") && m.ID == "":
+			if l := ids(unfold(f.value)); len(l) > 0 {
+				m.ID = l[0]
+			}
+		case is(f.name, "from") && m.From == (Address{}):
+			m.From = ParseAddress(DecodeHeader(unfold(f.value)))
+		case is(f.name, "reply-to"):
+			m.ReplyTo = append(m.ReplyTo, ParseAddress(DecodeHeader(unfold(f.value))))
+		case is(f.name, "subject") && m.Subject == "":
+			m.Subject = cleanSpace(DecodeHeader(unfold(f.value)))
+		case is(f.name, "date") && m.Date.IsZero():
+			m.Date = ParseDate(string(unfold(f.value)))
+		case is(f.name, "in-reply-to") && m.InReplyTo == nil:
+			// Some mailers write prose with several ids; only <> counts then.
+			m.InReplyTo = ids(unfold(f.value))
+		case is(f.name, "references"):
+			m.References = append(m.References, ids(unfold(f.value))...)
+		case is(f.name, "list-id"):
+			id := DecodeHeader(unfold(f.value))
+			if i, j := strings.LastIndexByte(id, '<'), strings.LastIndexByte(id, '>'); i >= 0 && j > i {
+				id = id[i+1 : j]
+			}
+			if id = strings.TrimSpace(id); id != "" {
+				m.Lists = append(m.Lists, id)
+			}
+		}
+	}
+}
+
+// is compares a field's name with one in lower case.
+func is(name []byte, lower string) bool {
+	if len(name) != len(lower) {
+		return false
+	}
+	for i, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Header is the decoded first field of that name, in any case; "" if there is none.
+func (m *Message) Header(name string) string {
+	name = strings.ToLower(name)
+	for _, f := range m.fields {
+		if is(f.name, name) {
+			return DecodeHeader(unfold(f.value))
+		}
+	}
+	return ""
+}
+
+// Headers are all decoded fields of that name, in order.
+func (m *Message) Headers(name string) []string {
+	name = strings.ToLower(name)
+	var out []string
+	for _, f := range m.fields {
+		if is(f.name, name) {
+			out = append(out, DecodeHeader(unfold(f.value)))
+		}
+	}
+	return out
+}
+
+// Key names the message: its ID, or the hash of its bytes if it has none.
+func (m *Message) Key() string {
+	if m.ID != "" {
+		return m.ID
+	}
+	sum := sha256.Sum256(m.Raw)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Text is the readable text of the mail as UTF-8, attachments left out.
+func (m *Message) Text() string {
+	var out strings.Builder
+	for _, p := range m.Parts {
+		if p.Text && !p.Attached {
+			out.WriteString(toUTF8(p.Body, p.Charset))
+		}
+	}
+	return out.String()
+}
+
+var hgMark = []byte("# HG changeset patch")
+
+// isHgExport says that the bytes are a patch of `hg export` without a mail header.
+func isHgExport(b []byte) bool { return bytes.HasPrefix(b, hgMark) }
+
+// checkLines refuses lines longer than MaxLine.
+func checkLines(b []byte) error {
+	if len(b) <= MaxLine {
+		return nil
+	}
+	for n := 1; len(b) > 0; n++ {
+		end := lineEnd(b, 0)
+		if end > MaxLine {
+			return fmt.Errorf("line %d longer than 1 MiB", n)
+		}
+		b = b[end:]
+	}
+	return nil
+}
+
+// hasTransportCR says that CRLF ends this mail's lines because of its way here:
+// every header line, the blank line and the body's first line have it. A saved
+// mail with LF whose diff is of a CRLF file keeps its CRs.
+func hasTransportCR(raw, body []byte) bool {
+	head := raw[:len(raw)-len(body)]
+	n := bytes.Count(head, []byte("\n"))
+	if n == 0 || n != bytes.Count(head, []byte("\r\n")) {
+		return false
+	}
+	first := body[:lineEnd(body, 0)]
+	return len(first) == 0 || bytes.HasSuffix(first, []byte("\r\n")) || !bytes.HasSuffix(first, []byte("\n"))
+}
+
+// stripCR takes one CR from before each LF.
+func stripCR(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")) }
+
+// everyLineCR says that all lines of b end in CRLF.
+func everyLineCR(b []byte) bool {
+	i := bytes.IndexByte(b, '\n')
+	if i < 1 || b[i-1] != '\r' {
+		return false
+	}
+	return bytes.Count(b, []byte("\n")) == bytes.Count(b, []byte("\r\n"))
+}
