@@ -1,0 +1,212 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"patchbench/bench"
+)
+
+// When a run counts as stalled: it took stallFactor times the median of its
+// version's earlier runs, of which there are at least stallMin, and for
+// stallShare of the time something waited for a CPU.
+const (
+	stallFactor = 5
+	stallMin    = 4
+	stallShare  = 0.5
+)
+
+// Why a whole round was repeated.
+const (
+	discardedFailed = "failed"
+	discardedStall  = "stall"
+)
+
+// Round is what one round gave.
+type Round struct {
+	// Samples are those of the round, and of its tries that were repeated,
+	// which are marked as discarded. A version that is declared failing has a
+	// line with Failed that is not marked.
+	Samples []bench.Sample
+	// Failures are the versions declared failing in this round; later rounds
+	// go on without them.
+	Failures []bench.Failure
+	Warnings []string
+	// Working is how many versions took part to the end, without the twin.
+	Working int
+}
+
+// Round runs benchmark b once on every working version in random order; round
+// counts from 1. WarmUp comes first. With no working version it yields nothing.
+//
+// When a run fails, the whole round is repeated; the version that fails again is
+// declared failing and the round goes on without it. When a run stalls, the
+// whole round is repeated once at most. When ctx ends, an incomplete round
+// yields no samples and the error is ctx's; any other error is our own failure.
+func (s *Sampler) Round(ctx context.Context, b int, round int) (Round, error) {
+	bm, err := s.benchmark(b)
+	if err != nil {
+		return Round{}, err
+	}
+	st := s.states[b]
+	if st == nil {
+		return Round{}, fmt.Errorf("sample: round %d of %s: no warm-up was run before", round, bm.Key())
+	}
+	if round < 1 {
+		return Round{}, fmt.Errorf("sample: round %d of %s: rounds count from 1", round, bm.Key())
+	}
+	// Until the round is complete nothing is changed that a later one sees.
+	t := newTrial(s, st.clone(), bm, b, round)
+	for try := 0; ; try++ {
+		again, err := t.run(ctx, try)
+		if err != nil {
+			return Round{}, first(ctx.Err(), err)
+		}
+		if !again {
+			break
+		}
+	}
+	s.states[b] = t.st
+	for i, sl := range s.slots {
+		if t.st.working[i] && !sl.Twin {
+			t.out.Working++
+		}
+	}
+	return t.out, nil
+}
+
+// trial is a round that is under way, with all its tries.
+type trial struct {
+	s        *Sampler
+	st       *state
+	bm       bench.Benchmark
+	b, round int
+	once     map[int]bool // slots that failed once in this round
+	stalled  bool         // the round was repeated for a stall
+	out      Round
+}
+
+func newTrial(s *Sampler, st *state, bm bench.Benchmark, b, round int) *trial {
+	return &trial{s: s, st: st, bm: bm, b: b, round: round, once: map[int]bool{}}
+}
+
+// run does one try of the round and says whether another is needed. It stops at
+// the run that spoils the try.
+func (t *trial) run(ctx context.Context, try int) (again bool, err error) {
+	var list []bench.Sample
+	walls := map[int]time.Duration{}
+	position := 0
+	for _, i := range t.s.order(t.b, t.round, try) {
+		if !t.st.working[i] {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		o, err := t.measure(ctx, i)
+		if err != nil {
+			return false, err
+		}
+		lines := samples(point{t.round, t.s.slots[i].Version, position}, t.bm, o)
+		position++
+		t.st.runs[i]++
+		switch {
+		case o.failed != nil && t.once[i]:
+			t.st.failures[i]++
+			t.declare(i, o)
+			t.out.Samples = append(t.out.Samples, lines...)
+			continue
+		case o.failed != nil:
+			t.st.failures[i]++
+			t.once[i] = true
+			t.discard(append(list, lines...), discardedFailed, fmt.Sprintf("%s failed (%d of %d runs): %s",
+				t.s.slots[i].Version, t.st.failures[i], t.st.runs[i], o.failed))
+			return true, nil
+		}
+		list = append(list, lines...)
+		if !t.stalled && stalled(o, t.st.walls[i]) {
+			t.stalled = true
+			t.discard(list, discardedStall, fmt.Sprintf("%s took %.3g s, %.3g times its median, while programs waited for a CPU",
+				t.s.slots[i].Version, o.res.Wall.Seconds(), o.res.Wall.Seconds()/median(t.st.walls[i]).Seconds()))
+			return true, nil
+		}
+		walls[i] = o.res.Wall
+	}
+	for i, wall := range walls {
+		t.st.walls[i] = append(t.st.walls[i], wall)
+	}
+	t.out.Samples = append(t.out.Samples, list...)
+	return false, nil
+}
+
+// measure runs the benchmark on one version; when peaks are read apart, a second
+// run beside the timed one reads them.
+func (t *trial) measure(ctx context.Context, i int) (outcome, error) {
+	trace := t.s.noPeaks == ""
+	o, err := t.s.measure(ctx, i, t.bm, t.st, trace && !t.st.apart)
+	if err != nil || o.failed != nil || !trace || !t.st.apart {
+		return o, err
+	}
+	p, err := t.s.measure(ctx, i, t.bm, t.st, true)
+	if err != nil {
+		return p, err
+	}
+	if p.failed != nil {
+		return p, nil
+	}
+	o.peaks = p.peaks
+	return o, nil
+}
+
+// declare takes a version out of this round and all later ones.
+func (t *trial) declare(i int, o outcome) {
+	t.st.working[i] = false
+	sl := t.s.slots[i]
+	if sl.Twin {
+		t.out.Warnings = append(t.out.Warnings, fmt.Sprintf("%s: no A/A check from round %d on: the base's twin fails: %s", t.bm.Key(), t.round, o.failed))
+		return
+	}
+	t.out.Failures = append(t.out.Failures, t.s.failure(i, t.bm, t.st, o))
+	if sl.N == 0 {
+		t.s.dropTwin(t.st)
+	}
+}
+
+// discard keeps the samples of a spoiled try in the record, marked.
+func (t *trial) discard(list []bench.Sample, why, text string) {
+	for i := range list {
+		list[i].Discarded = why
+	}
+	t.out.Samples = append(t.out.Samples, list...)
+	t.out.Warnings = append(t.out.Warnings, fmt.Sprintf("%s: round %d is repeated: %s", t.bm.Key(), t.round, text))
+}
+
+// stalled says that a run's time is the machine's doing.
+func stalled(o outcome, earlier []time.Duration) bool {
+	if len(earlier) < stallMin || o.res.PressureNS < 0 {
+		return false
+	}
+	wall := o.res.Wall
+	return wall > stallFactor*median(earlier) && float64(o.res.PressureNS) > stallShare*float64(wall.Nanoseconds())
+}
+
+// median of a list that is not empty.
+func median(list []time.Duration) time.Duration {
+	l := slices.Sorted(slices.Values(list))
+	return (l[(len(l)-1)/2] + l[len(l)/2]) / 2
+}
+
+// clone copies what a round may change.
+func (st *state) clone() *state {
+	c := *st
+	c.working = slices.Clone(st.working)
+	c.runs = slices.Clone(st.runs)
+	c.failures = slices.Clone(st.failures)
+	c.walls = make([][]time.Duration, len(st.walls))
+	for i, w := range st.walls {
+		c.walls[i] = slices.Clone(w)
+	}
+	return &c
+}

@@ -1,0 +1,282 @@
+package sample
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"patchbench/bench"
+	"patchbench/bench/sandbox"
+)
+
+// keepOutput is how much of an output is read for results, in bytes.
+const keepOutput = 16 << 20
+
+// outcome is what one run of a benchmark on one version gave.
+type outcome struct {
+	res    sandbox.Result
+	failed *bench.Failed // nil: the run succeeded
+	log    string
+	rows   []goResult // of a parsed output
+	peaks  peaks
+}
+
+// peaks are peak resident and virtual size in bytes, 0 if unknown.
+type peaks struct{ rss, size int64 }
+
+// measure runs a benchmark once. When the box breaks, which is our fault and not
+// the program's, a new one is started and the run repeated.
+func (s *Sampler) measure(ctx context.Context, i int, b bench.Benchmark, st *state, trace bool) (outcome, error) {
+	o, err := s.once(ctx, i, b, st, trace)
+	if err == nil || ctx.Err() != nil {
+		return o, err
+	}
+	sl := s.slots[i]
+	if sl.run != nil {
+		sl.run.Close()
+		sl.run = nil
+	}
+	r, serr := s.start(ctx, sl.box)
+	if serr != nil {
+		return o, fmt.Errorf("run %s on %s: %w; start another box: %w", b.Key(), sl.Version, err, serr)
+	}
+	sl.run = r
+	if o, err = s.once(ctx, i, b, st, trace); err != nil {
+		return o, fmt.Errorf("run %s on %s: %w", b.Key(), sl.Version, err)
+	}
+	return o, nil
+}
+
+// once does prepare, run and cleanup. Only run is measured.
+func (s *Sampler) once(ctx context.Context, i int, b bench.Benchmark, st *state, trace bool) (outcome, error) {
+	var o outcome
+	r := s.slots[i].run
+	if !b.Prepare.IsZero() {
+		c := s.command(b, b.Prepare)
+		c.KeepTmp = true
+		res, err := r.Do(ctx, c)
+		if err != nil {
+			return o, err
+		}
+		if !res.OK() {
+			o.fail(during("prepare", failedOf(res)), res.LogTail)
+			return o, s.tidy(ctx, r, b)
+		}
+	}
+
+	c := s.command(b, b.Run)
+	c.Stdin = stdin(b.Stdin)
+	c.Peaks = trace
+	c.KeepTmp = !b.Cleanup.IsZero()
+	if b.Parse != "" {
+		c.KeepStdout = keepOutput
+	}
+	res, err := r.Do(ctx, c)
+	if err != nil {
+		return o, err
+	}
+	o.res = res
+	o.peaks = peaks{res.RSSBytes, res.SizeBytes}
+	if !res.OK() {
+		o.fail(failedOf(res), res.LogTail)
+	} else {
+		o.judge(b, st, i, s.slots[i].Version)
+	}
+
+	if !b.Cleanup.IsZero() {
+		res, err := r.Do(ctx, s.command(b, b.Cleanup))
+		if err != nil {
+			return o, err
+		}
+		if !res.OK() && o.failed == nil {
+			o.fail(during("cleanup", failedOf(res)), res.LogTail)
+		}
+	}
+	return o, nil
+}
+
+// tidy cleans up after a prepare that failed, so that what it left in /tmp does
+// not reach the next run.
+func (s *Sampler) tidy(ctx context.Context, r runner, b bench.Benchmark) error {
+	p := b.Cleanup
+	if p.IsZero() {
+		p = bench.Program{Args: []string{"true"}}
+	}
+	_, err := r.Do(ctx, s.command(b, p))
+	return err
+}
+
+// judge reads the output of a program that ended well.
+func (o *outcome) judge(b bench.Benchmark, st *state, i int, v Version) {
+	if b.CheckStdout && st.output != "" && o.res.StdoutSHA256 != st.output {
+		o.fail(bench.Failed{Reason: differs(st.outputOf, v)}, o.res.LogTail)
+		return
+	}
+	if b.Parse == "" {
+		return
+	}
+	if int64(len(o.res.Stdout)) >= keepOutput && hexSHA256(o.res.Stdout) != o.res.StdoutSHA256 {
+		o.fail(bench.Failed{Reason: fmt.Sprintf("the output is longer than %d MiB: results cannot be read", keepOutput>>20)}, o.res.LogTail)
+		return
+	}
+	rows, err := parseRun(o.res.Stdout)
+	if err != nil {
+		o.fail(bench.Failed{Reason: err.Error()}, o.res.LogTail)
+		return
+	}
+	o.rows = rows
+	if st.rows[i] == nil {
+		return
+	}
+	have := rowNames(rows)
+	for _, name := range sortedKeys(st.rows[i]) {
+		if !have[name] {
+			o.fail(bench.Failed{Reason: fmt.Sprintf("printed no result for %s", name)}, o.res.LogTail)
+			return
+		}
+	}
+}
+
+// differs says that v printed something else than the version before it did.
+func differs(before, v Version) string {
+	switch {
+	case before.N == v.N:
+		return "output is not the same in every run of one version: it cannot be compared with the base's"
+	case before.N == 0:
+		return "output differs from base's"
+	}
+	return fmt.Sprintf("output differs from %s's", before)
+}
+
+func (o *outcome) fail(f bench.Failed, log string) {
+	o.failed, o.log = &f, log
+}
+
+func hexSHA256(b []byte) string {
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:])
+}
+
+// failedOf tells how a run that is not OK ended.
+func failedOf(r sandbox.Result) bench.Failed {
+	switch {
+	case r.NotStarted != "":
+		return bench.Failed{Status: -1, Reason: "could not be started: " + r.NotStarted}
+	case r.Limit != "":
+		return bench.Failed{Status: -1, Signal: r.Signal, Reason: r.Limit}
+	}
+	return bench.Failed{Signal: r.Signal, Status: r.Status}
+}
+
+// during says in which part of a run a failure happened.
+func during(part string, f bench.Failed) bench.Failed {
+	f.Reason = part + ": " + f.String()
+	return f
+}
+
+// point places a run in the record.
+type point struct {
+	round    int
+	slot     Version
+	position int
+}
+
+// samples turns a run into lines of the record: every metric in base units, or
+// one line that says how it failed.
+func samples(p point, b bench.Benchmark, o outcome) []bench.Sample {
+	line := bench.Sample{
+		Round: p.round, Version: p.slot.N, Twin: p.slot.Twin,
+		Benchmark: b.Name, Params: b.Params, Position: &p.position,
+	}
+	if o.failed != nil {
+		line.Metric, line.Unit, line.Failed = bench.Wall.Name, bench.Wall.Unit, o.failed
+		return []bench.Sample{line}
+	}
+	var list []bench.Sample
+	add := func(m string, unit string, v float64, covariates map[string]float64) {
+		l := line
+		l.Metric, l.Unit, l.Value, l.Covariates = m, unit, v, covariates
+		list = append(list, l)
+	}
+	r := o.res
+	covariates := map[string]float64{"nivcsw": float64(r.Involuntary)}
+	if r.PressureNS >= 0 {
+		covariates["psi_ns"] = float64(r.PressureNS)
+	}
+	if b.Parse == "" {
+		add(bench.Wall.Name, bench.Second, r.Wall.Seconds(), covariates)
+		add(bench.CPU.Name, bench.Second, (r.User + r.Sys).Seconds(), covariates)
+		add(bench.User.Name, bench.Second, r.User.Seconds(), nil)
+		add(bench.Sys.Name, bench.Second, r.Sys.Seconds(), nil)
+	}
+	// A peak of 0 means that it could not be read, never that it was nothing.
+	if o.peaks.rss > 0 {
+		add(bench.RSS.Name, bench.Byte, float64(o.peaks.rss), nil)
+	}
+	if o.peaks.size > 0 {
+		add(bench.Size.Name, bench.Byte, float64(o.peaks.size), nil)
+	}
+	if b.Parse == "" {
+		// Whether a page fault needs the disk hangs on the page cache; that it
+		// happens does not.
+		add(bench.Faults.Name, bench.Count, float64(r.Faults+r.MajorFaults), nil)
+		add("switches", bench.Count, float64(r.Voluntary+r.Involuntary), nil)
+		add("reads", bench.Count, float64(r.ReadBlocks), nil)
+		add("writes", bench.Count, float64(r.WriteBlocks), nil)
+	}
+	for _, row := range o.rows {
+		for _, v := range row.values {
+			l := line
+			l.Benchmark = rowBenchmark(b, row.row)
+			l.Metric, l.Unit, l.Value = v.metric, v.unit, v.value
+			if v.unit == bench.Second {
+				l.Covariates = covariates
+			}
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// traceStops is a program whose processes a trace stops often, and cheap.
+const traceStops = "i=0; while [ $i -lt 40 ]; do env true; i=$((i+1)); done"
+
+// learnTrace measures once what one stop of a trace costs on this machine, by
+// running a program that only starts others, with a trace and without. Where the
+// machine refuses to trace, peaks are not read and the reason is kept.
+func (s *Sampler) learnTrace(ctx context.Context) error {
+	if s.traceKnown {
+		return nil
+	}
+	b := bench.Benchmark{Name: "trace", Run: bench.Program{Line: traceStops}, Timeout: time.Minute}
+	var plain, traced time.Duration
+	var stops int
+	// The least of several runs is what the work itself costs.
+	for range 5 {
+		for _, trace := range []bool{false, true} {
+			o, err := s.measure(ctx, 0, b, &state{}, trace)
+			if err != nil {
+				return err
+			}
+			switch {
+			case o.failed != nil && trace:
+				s.noPeaks, s.traceKnown = o.failed.String(), true
+				return nil
+			case o.failed != nil:
+				return fmt.Errorf("sample: a box cannot run sh, env and true: %s: %s", o.failed, strings.TrimSpace(o.log))
+			case trace && (traced == 0 || o.res.Wall < traced):
+				traced, stops = o.res.Wall, o.res.Stops
+			case !trace && (plain == 0 || o.res.Wall < plain):
+				plain = o.res.Wall
+			}
+		}
+	}
+	if stops > 0 {
+		s.stopCost = max(0, (traced-plain)/time.Duration(stops))
+	}
+	s.traceKnown = true
+	return nil
+}

@@ -1,0 +1,276 @@
+// Package sample measures built versions: it runs the benchmarks of a suite in
+// randomised complete blocks and yields samples.
+//
+//	versions (bench/build) --> WarmUp, Round, Round, ... --> samples (bench/compare)
+//
+// Each version has a box of its own that lives as long as the Sampler. Inside
+// every box the version lies at the same paths, read-only, and is started with
+// the same environment and arguments:
+//
+//	/build/src   the version's source folder, where programs start
+//	/build/out   what the build put aside
+//	/tmp         private, empty at the start of each run
+//
+// A warm-up finds out which versions work, how long a round takes and whether
+// peaks of memory can be read in the timed runs. A round then runs every working
+// version once, in random order; it counts as a whole or not at all. When a run
+// fails or stalls, the whole round is repeated and the samples of the first try
+// stay in the record, marked as discarded:
+//
+//	{"round":1,"version":0,"benchmark":"hash","metric":"cpu","unit":"s","value":0.0412,"position":2,"covariates":{"nivcsw":3,"psi_ns":120000}}
+//	{"round":1,"version":3,"benchmark":"sort","metric":"wall","unit":"s","failed":{"signal":"SIGSEGV","status":139},"position":0}
+//
+// The package also reads and writes such lines, reads the Go benchmark format,
+// and tells the facts of the host. It draws no conclusions from figures: that is
+// bench/compare's part. It starts no program itself: bench/sandbox does.
+package sample
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"patchbench/bench"
+	"patchbench/bench/sandbox"
+)
+
+// Where every version lies inside its box.
+const (
+	srcDir = "/build/src"
+	outDir = "/build/out"
+)
+
+// Version is a built version to be measured.
+type Version struct {
+	// N is the version's number: 0 is the base, n the code after n patches.
+	N int
+	// Dir is the folder on this machine that holds src and out.
+	Dir string
+	// Twin marks the copy of the base that is measured beside it (A/A); N is 0.
+	Twin bool
+}
+
+// String names the version as reports do.
+func (v Version) String() string {
+	switch {
+	case v.Twin:
+		return "the base's twin"
+	case v.N == 0:
+		return "base"
+	}
+	return fmt.Sprintf("patch %d", v.N)
+}
+
+// Options choose how a Sampler works. The zero value works.
+type Options struct {
+	// Seed decides the order of runs: the same seed, benchmark, round and
+	// versions give the same order.
+	Seed uint64
+	// Now is the clock that estimates are made with; nil means time.Now.
+	// Samples are timed inside the box and never by it.
+	Now func() time.Time
+}
+
+// runner is a box with a runner in it: a *sandbox.Runner.
+type runner interface {
+	Do(context.Context, sandbox.Command) (sandbox.Result, error)
+	Close() error
+}
+
+// starter starts a box.
+type starter func(context.Context, sandbox.Box) (runner, error)
+
+// Sampler measures the versions of one evaluation. It is not for use by several
+// goroutines: runs that overlap would disturb each other.
+type Sampler struct {
+	suite *bench.Suite
+	slots []*slot
+	start starter
+	seed  uint64
+	now   func() time.Time
+
+	states map[int]*state // by index of the benchmark
+
+	traceKnown bool          // the next two were found out
+	stopCost   time.Duration // of one stop of a trace
+	noPeaks    string        // why peaks cannot be read here; "" if they can
+}
+
+// slot is a version in its box.
+type slot struct {
+	Version
+	box sandbox.Box
+	run runner
+}
+
+// state is what is known of one benchmark.
+type state struct {
+	working []bool // by slot
+	// apart says that peaks are read in runs of their own.
+	apart bool
+	// output is the digest that standard output must have, of outputOf.
+	output   string
+	outputOf Version
+	rows     []map[string]bool // by slot: the rows that a parsed output must have
+	walls    [][]time.Duration // by slot: of the rounds that count
+	runs     []int             // by slot
+	failures []int             // by slot
+}
+
+// Open starts a box for each version. The suite and the versions stay the
+// caller's and must not change until Close. Exactly one version must be the base
+// (N 0, no twin); at most one is its twin.
+func Open(ctx context.Context, sb *sandbox.Sandbox, suite *bench.Suite, versions []Version, o Options) (*Sampler, error) {
+	return open(ctx, func(ctx context.Context, box sandbox.Box) (runner, error) {
+		r, err := sb.Start(ctx, box)
+		if err != nil {
+			return nil, err
+		}
+		return r, nil
+	}, suite, versions, o)
+}
+
+func open(ctx context.Context, start starter, suite *bench.Suite, versions []Version, o Options) (*Sampler, error) {
+	if err := checkVersions(versions); err != nil {
+		return nil, err
+	}
+	for _, b := range suite.Benchmarks {
+		if b.Parse != "" && b.Parse != parseGoBench {
+			return nil, fmt.Errorf("benchmark %q: no parser %q: known is %q", b.Key(), b.Parse, parseGoBench)
+		}
+	}
+	s := &Sampler{suite: suite, start: start, seed: o.Seed, now: o.Now, states: map[int]*state{}}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	for _, v := range versions {
+		box, err := boxOf(v, suite.Limits)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		sl := &slot{Version: v, box: box}
+		if sl.run, err = start(ctx, box); err != nil {
+			return nil, errors.Join(fmt.Errorf("start a box for %s: %w", v, err), s.Close())
+		}
+		s.slots = append(s.slots, sl)
+	}
+	// The base and its twin go first where order matters: what they print is
+	// what the others are compared with.
+	slices.SortStableFunc(s.slots, func(a, b *slot) int {
+		if c := cmp.Compare(a.N, b.N); c != 0 || a.Twin == b.Twin {
+			return c
+		}
+		if b.Twin {
+			return -1
+		}
+		return 1
+	})
+	return s, nil
+}
+
+func checkVersions(versions []Version) error {
+	seen := map[[2]int]bool{}
+	for _, v := range versions {
+		k := [2]int{v.N, 0}
+		if v.Twin {
+			k[1] = 1
+		}
+		switch {
+		case v.N < 0:
+			return fmt.Errorf("sample: version %d: numbers start at 0, the base", v.N)
+		case v.Twin && v.N != 0:
+			return fmt.Errorf("sample: version %d is marked as a twin: only the base has one", v.N)
+		case seen[k]:
+			return fmt.Errorf("sample: %s is given twice", v)
+		}
+		seen[k] = true
+	}
+	if !seen[[2]int{}] {
+		return errors.New("sample: the base is not among the versions")
+	}
+	return nil
+}
+
+func boxOf(v Version, l bench.Limits) (sandbox.Box, error) {
+	box := sandbox.Box{Limits: sandbox.Limits{
+		MemoryBytes: l.MemoryBytes,
+		Processes:   l.Processes,
+		DiskBytes:   l.DiskBytes,
+		OutputBytes: l.OutputBytes,
+	}}
+	for name, inside := range map[string]string{"src": srcDir, "out": outDir} {
+		dir := filepath.Join(v.Dir, name)
+		if st, err := os.Stat(dir); err != nil {
+			return box, fmt.Errorf("sample %s: %w", v, err)
+		} else if !st.IsDir() {
+			return box, fmt.Errorf("sample %s: %w", v, &fs.PathError{Op: "open", Path: dir, Err: errors.New("not a folder")})
+		}
+		box.Mounts = append(box.Mounts, sandbox.Mount{Host: dir, Inside: inside})
+	}
+	slices.SortFunc(box.Mounts, func(a, b sandbox.Mount) int { return strings.Compare(b.Inside, a.Inside) })
+	return box, nil
+}
+
+// Close ends all boxes and whatever still runs in them.
+func (s *Sampler) Close() error {
+	var errs []error
+	for _, sl := range s.slots {
+		if sl.run != nil {
+			errs = append(errs, sl.run.Close())
+			sl.run = nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// benchmark gives benchmark b, which the caller counts from 0 as the suite does.
+func (s *Sampler) benchmark(b int) (bench.Benchmark, error) {
+	if b < 0 || b >= len(s.suite.Benchmarks) {
+		return bench.Benchmark{}, fmt.Errorf("sample: benchmark %d of %d", b, len(s.suite.Benchmarks))
+	}
+	return s.suite.Benchmarks[b], nil
+}
+
+// order is the random order of slots in one try of a round. It is drawn over all
+// slots and the failing ones are skipped, so that it does not hang on who fails.
+func (s *Sampler) order(b, round, try int) []int {
+	h := sha256.New()
+	for _, x := range []uint64{s.seed, uint64(b), uint64(round), uint64(try)} {
+		h.Write(binary.LittleEndian.AppendUint64(nil, x))
+	}
+	return rand.New(rand.NewChaCha8([sha256.Size]byte(h.Sum(nil)))).Perm(len(s.slots))
+}
+
+// command is what is common to prepare, run and cleanup of a benchmark.
+func (s *Sampler) command(b bench.Benchmark, p bench.Program) sandbox.Command {
+	env := []string{"SRC=" + srcDir, "OUT=" + outDir}
+	for _, k := range slices.Sorted(maps.Keys(b.Env)) {
+		env = append(env, k+"="+b.Env[k])
+	}
+	return sandbox.Command{
+		Args:    p.Argv(),
+		Env:     env,
+		Dir:     srcDir,
+		Timeout: cmp.Or(b.Timeout, s.suite.Limits.Timeout),
+	}
+}
+
+// stdin is the path inside the box of a file named relative to the source folder.
+func stdin(name string) string {
+	if name == "" {
+		return ""
+	}
+	return path.Join(srcDir, name)
+}

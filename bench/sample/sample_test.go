@@ -1,0 +1,559 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"patchbench/bench"
+	"patchbench/bench/sandbox"
+)
+
+// fakeLab stands in for the boxes: programs are a function of the version, of
+// how often its benchmark ran before, and of the command.
+type fakeLab struct {
+	t *testing.T
+	// program answers Run; prepare and cleanup succeed unless prep or clean is set.
+	program     func(v string, n int, c sandbox.Command) (sandbox.Result, error)
+	prep, clean func(v string, n int) sandbox.Result
+	stopCost    time.Duration // what one stop of a trace takes
+	noTrace     bool
+
+	clock   time.Time
+	dirs    map[string]string // folder -> version
+	starts  map[string]int
+	runs    map[string]int
+	open    int
+	log     []string // "v RUN" in order, of programs that are not the sampler's own
+	command sandbox.Command
+}
+
+type fakeBox struct {
+	lab *fakeLab
+	v   string
+}
+
+func (l *fakeLab) start(_ context.Context, b sandbox.Box) (runner, error) {
+	v := l.dirs[filepath.Dir(b.Mounts[0].Host)]
+	if v == "" {
+		l.t.Errorf("box with unknown mounts %v", b.Mounts)
+	}
+	l.starts[v]++
+	l.open++
+	return &fakeBox{l, v}, nil
+}
+
+func (b *fakeBox) Close() error { b.lab.open--; return nil }
+
+func (b *fakeBox) Do(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return sandbox.Result{}, err
+	}
+	l := b.lab
+	l.clock = l.clock.Add(time.Second)
+	switch last := c.Args[len(c.Args)-1]; last {
+	case traceStops:
+		r := sandbox.Result{Wall: 50 * time.Millisecond}
+		if c.Peaks {
+			if l.noTrace {
+				return sandbox.Result{NotStarted: "ptrace: operation not permitted"}, nil
+			}
+			r.Stops = 100
+			r.Wall += 100 * l.stopCost
+		}
+		return r, nil
+	case "prepare", "cleanup", "true":
+		l.log = append(l.log, fmt.Sprintf("%s %s keep=%v", b.v, last, c.KeepTmp))
+		if f := map[string]func(string, int) sandbox.Result{"prepare": l.prep, "cleanup": l.clean}[last]; f != nil {
+			return f(b.v, l.runs[b.v]), nil
+		}
+		return sandbox.Result{}, nil
+	}
+	l.log = append(l.log, fmt.Sprintf("%s run keep=%v", b.v, c.KeepTmp))
+	l.command = c
+	n := l.runs[b.v]
+	l.runs[b.v]++
+	r, err := l.program(b.v, n, c)
+	if !c.Peaks {
+		r.RSSBytes, r.SizeBytes, r.Stops = 0, 0, 0
+	}
+	return r, err
+}
+
+// newLab makes folders for versions 0..n-1 and a twin, and opens a sampler.
+func newLab(t *testing.T, n int, b bench.Benchmark, l *fakeLab) (*fakeLab, *Sampler) {
+	t.Helper()
+	l.t, l.dirs, l.starts, l.runs = t, map[string]string{}, map[string]int{}, map[string]int{}
+	l.clock = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var versions []Version
+	add := func(v Version, name string) {
+		v.Dir = filepath.Join(t.TempDir(), name)
+		l.dirs[v.Dir] = name
+		for _, d := range []string{"src", "out"} {
+			if err := os.MkdirAll(filepath.Join(v.Dir, d), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		versions = append(versions, v)
+	}
+	for i := n - 1; i >= 0; i-- {
+		add(Version{N: i}, fmt.Sprint(i))
+	}
+	add(Version{Twin: true}, "twin")
+	suite := &bench.Suite{Name: "suite", Benchmarks: []bench.Benchmark{b}}
+	s, err := open(t.Context(), l.start, suite, versions, Options{Seed: 1, Now: func() time.Time { return l.clock }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if l.open != 0 {
+			t.Errorf("%d boxes left open", l.open)
+		}
+	})
+	return l, s
+}
+
+// fine is the result of a program that works.
+func fine() sandbox.Result {
+	return sandbox.Result{
+		Wall: 100 * time.Millisecond, User: 60 * time.Millisecond, Sys: 20 * time.Millisecond,
+		RSSBytes: 2 << 20, SizeBytes: 5 << 20, Faults: 90, MajorFaults: 10, Voluntary: 3, Involuntary: 4,
+		ReadBlocks: 8, WriteBlocks: 16, Processes: 1, Stops: 3, PressureNS: 1000, StdoutSHA256: "same",
+	}
+}
+
+func crash() sandbox.Result {
+	return sandbox.Result{Status: 139, Signal: "SIGSEGV", LogTail: "boom\n"}
+}
+
+func printed(text string) sandbox.Result {
+	r := fine()
+	r.Stdout, r.StdoutSHA256 = []byte(text), hexSHA256([]byte(text))
+	return r
+}
+
+var plainBench = bench.Benchmark{Name: "hash", Params: map[string]string{"n": "3"}, Run: bench.Program{Args: []string{"./kit", "hash"}}}
+
+// only makes a program that works but for some versions.
+func only(bad map[string]func(n int) sandbox.Result) func(string, int, sandbox.Command) (sandbox.Result, error) {
+	return func(v string, n int, _ sandbox.Command) (sandbox.Result, error) {
+		if f := bad[v]; f != nil {
+			return f(n), nil
+		}
+		return fine(), nil
+	}
+}
+
+func warmUp(t *testing.T, s *Sampler) WarmUp {
+	t.Helper()
+	w, err := s.WarmUp(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestWarmUp(t *testing.T) {
+	gobench := func(b bench.Benchmark) bench.Benchmark { b.Parse = "gobench"; return b }(plainBench)
+	checked := func(b bench.Benchmark) bench.Benchmark { b.CheckStdout = true; return b }(plainBench)
+	prepared := func(b bench.Benchmark) bench.Benchmark {
+		b.Prepare.Args, b.Cleanup.Args = []string{"prepare"}, []string{"cleanup"}
+		return b
+	}(plainBench)
+	two := "BenchmarkA-2 100 5 ns/op\nBenchmarkB-2 100 7 ns/op\n"
+	output := func(by map[string]string) func(string, int, sandbox.Command) (sandbox.Result, error) {
+		return func(v string, _ int, _ sandbox.Command) (sandbox.Result, error) {
+			if text, ok := by[v]; ok {
+				return printed(text), nil
+			}
+			return printed(two), nil
+		}
+	}
+	always := func(r sandbox.Result) func(int) sandbox.Result { return func(int) sandbox.Result { return r } }
+	tests := []struct {
+		name     string
+		bench    bench.Benchmark
+		lab      fakeLab
+		failures []string // "N benchmark: signal status reason"
+		warnings []string
+		working  int
+	}{
+		{name: "all work", bench: plainBench, lab: fakeLab{program: only(nil)}, working: 3},
+		{
+			name: "crash", bench: plainBench, working: 2,
+			lab:      fakeLab{program: only(map[string]func(int) sandbox.Result{"2": always(crash())})},
+			failures: []string{"2 hash{n=3}: SIGSEGV 139 SIGSEGV (2 of 2 runs)"},
+		},
+		{
+			name: "crash of the base", bench: plainBench, working: 2,
+			lab:      fakeLab{program: only(map[string]func(int) sandbox.Result{"0": always(crash())})},
+			failures: []string{"0 hash{n=3}: SIGSEGV 139 SIGSEGV (2 of 2 runs)"},
+		},
+		{
+			name: "one crash of two", bench: plainBench, working: 3,
+			lab: fakeLab{program: only(map[string]func(int) sandbox.Result{"1": func(n int) sandbox.Result {
+				if n == 0 {
+					return crash()
+				}
+				return fine()
+			}})},
+			warnings: []string{"hash{n=3}: patch 1 failed in 1 of 2 runs: SIGSEGV"},
+		},
+		{
+			name: "crash of the twin alone", bench: plainBench, working: 3,
+			lab:      fakeLab{program: only(map[string]func(int) sandbox.Result{"twin": always(sandbox.Result{Status: 3})})},
+			warnings: []string{"hash{n=3}: no A/A check: the base's twin fails where the base does not: exit status 3"},
+		},
+		{
+			name: "time limit", bench: plainBench, working: 2,
+			lab:      fakeLab{program: only(map[string]func(int) sandbox.Result{"1": always(sandbox.Result{Status: -1, Signal: "SIGKILL", Limit: "timed out after 600 s"})})},
+			failures: []string{"1 hash{n=3}: SIGKILL -1 timed out after 600 s (2 of 2 runs)"},
+		},
+		{
+			name: "program missing", bench: plainBench, working: 2,
+			lab:      fakeLab{program: only(map[string]func(int) sandbox.Result{"1": always(sandbox.Result{NotStarted: "./kit: no such file"})})},
+			failures: []string{"1 hash{n=3}:  -1 could not be started: ./kit: no such file (2 of 2 runs)"},
+		},
+		{
+			name: "other output", bench: checked, working: 2,
+			lab:      fakeLab{program: output(map[string]string{"2": "wrong"})},
+			failures: []string{"2 hash{n=3}:  0 output differs from base's (2 of 2 runs)"},
+		},
+		{
+			name: "other output, base does not run", bench: checked, working: 1,
+			lab: fakeLab{program: func(v string, n int, c sandbox.Command) (sandbox.Result, error) {
+				switch v {
+				case "0":
+					return crash(), nil
+				case "1":
+					return printed("right"), nil
+				case "twin":
+					return crash(), nil
+				}
+				return printed("wrong"), nil
+			}},
+			failures: []string{
+				"0 hash{n=3}: SIGSEGV 139 SIGSEGV (2 of 2 runs)",
+				"2 hash{n=3}:  0 output differs from patch 1's (2 of 2 runs)",
+			},
+		},
+		{
+			name: "output never the same", bench: checked, working: 1,
+			lab: fakeLab{program: func(v string, n int, c sandbox.Command) (sandbox.Result, error) {
+				return printed(fmt.Sprint(v, n)), nil
+			}},
+			failures: []string{
+				"1 hash{n=3}:  0 output differs from base's (2 of 2 runs)",
+				"2 hash{n=3}:  0 output differs from base's (2 of 2 runs)",
+			},
+			warnings: []string{"hash{n=3}: no A/A check: the base's twin fails where the base does not: output is not the same in every run of one version: it cannot be compared with the base's"},
+		},
+		{
+			name: "no results", bench: gobench, working: 2,
+			lab:      fakeLab{program: output(map[string]string{"1": "PASS\n"})},
+			failures: []string{"1 hash{n=3}:  0 suite produced no results (2 of 2 runs)"},
+		},
+		{
+			name: "row missing", bench: gobench, working: 3,
+			lab:      fakeLab{program: output(map[string]string{"1": "BenchmarkA-2 1 1 ns/op\nBenchmarkNew-2 1 1 ns/op\n"})},
+			failures: []string{"1 hash/B{n=3}:  0 missing: base printed a result for it, this version did not"},
+		},
+		{
+			name: "row twice", bench: gobench, working: 2,
+			lab:      fakeLab{program: output(map[string]string{"2": "BenchmarkA-2 1 1 ns/op\n\nBenchmarkA-2 1 2 ns/op\n"})},
+			failures: []string{"2 hash{n=3}:  0 standard output:3: A printed twice (first in line 1); use -count=1 (2 of 2 runs)"},
+		},
+		{
+			name: "not a number", bench: gobench, working: 2,
+			lab:      fakeLab{program: output(map[string]string{"2": "x\nBenchmarkA-2 1 NaN ns/op\n"})},
+			failures: []string{"2 hash{n=3}:  0 standard output:2: BenchmarkA-2: NaN ns/op is no measurement: it must be finite and not negative (2 of 2 runs)"},
+		},
+		{
+			name: "prepare fails", bench: prepared, working: 2,
+			lab: fakeLab{program: only(nil), prep: func(v string, _ int) sandbox.Result {
+				if v == "1" {
+					return sandbox.Result{Status: 4}
+				}
+				return sandbox.Result{}
+			}},
+			failures: []string{"1 hash{n=3}:  4 prepare: exit status 4 (2 of 2 runs)"},
+		},
+		{
+			name: "cleanup fails", bench: prepared, working: 2,
+			lab: fakeLab{program: only(nil), clean: func(v string, _ int) sandbox.Result {
+				if v == "2" {
+					return sandbox.Result{Signal: "SIGABRT", Status: -1}
+				}
+				return sandbox.Result{}
+			}},
+			failures: []string{"2 hash{n=3}: SIGABRT -1 cleanup: SIGABRT (2 of 2 runs)"},
+		},
+		{
+			name: "processes left", bench: plainBench, working: 3,
+			lab: fakeLab{program: only(map[string]func(int) sandbox.Result{"2": func(int) sandbox.Result {
+				r := fine()
+				r.Left = 2
+				return r
+			}})},
+			warnings: []string{"hash{n=3}: patch 2 left 2 processes behind, which were killed and not measured"},
+		},
+		{
+			name: "no trace", bench: plainBench, working: 3,
+			lab:      fakeLab{program: only(nil), noTrace: true},
+			warnings: []string{"hash{n=3}: peaks of memory cannot be read on this machine: could not be started: ptrace: operation not permitted"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, s := newLab(t, 3, tt.bench, &tt.lab)
+			w := warmUp(t, s)
+			var got []string
+			for _, f := range w.Failures {
+				got = append(got, fmt.Sprintf("%d %s: %s %d %s", f.N, f.Benchmark, f.Signal, f.Status, f.Reason))
+			}
+			if d := cmp.Diff(tt.failures, got); d != "" {
+				t.Errorf("failures (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(tt.warnings, w.Warnings); d != "" {
+				t.Errorf("warnings (-want +got):\n%s", d)
+			}
+			if w.Working != tt.working {
+				t.Errorf("working = %d, want %d", w.Working, tt.working)
+			}
+			// The record tells of the same failures.
+			var whole []bench.Failure
+			for _, f := range w.Failures {
+				if !strings.HasPrefix(f.Reason, "missing") {
+					whole = append(whole, bench.Failure{N: f.N, Benchmark: f.Benchmark})
+				}
+			}
+			var recorded []bench.Failure
+			for _, f := range Failures(w.Samples) {
+				recorded = append(recorded, bench.Failure{N: f.N, Benchmark: f.Benchmark})
+			}
+			if d := cmp.Diff(whole, recorded); d != "" {
+				t.Errorf("failures by the record (-want +got):\n%s", d)
+			}
+			// A round goes without those that fail.
+			r, err := s.Round(t.Context(), 0, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range r.Samples {
+				for _, f := range whole {
+					if l.Version == f.N && l.Discarded == "" && l.Failed == nil {
+						t.Errorf("failing version %d has a sample: %+v", f.N, l)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestCommand(t *testing.T) {
+	b := bench.Benchmark{
+		Name: "b", Run: bench.Program{Line: "./kit <&0"}, Prepare: bench.Program{Args: []string{"prepare"}},
+		Cleanup: bench.Program{Args: []string{"cleanup"}}, Env: map[string]string{"Z": "1", "A": "2"},
+		Stdin: "data/in.txt", Timeout: 7 * time.Second,
+	}
+	l, s := newLab(t, 1, b, &fakeLab{program: only(nil)})
+	warmUp(t, s)
+	want := sandbox.Command{
+		Args: []string{"sh", "-eu", "-c", "./kit <&0"}, Env: []string{"SRC=/build/src", "OUT=/build/out", "A=2", "Z=1"},
+		Dir: "/build/src", Stdin: "/build/src/data/in.txt", Timeout: 7 * time.Second, Peaks: true, KeepTmp: true,
+	}
+	if d := cmp.Diff(want, l.command); d != "" {
+		t.Errorf("command (-want +got):\n%s", d)
+	}
+	wantLog := []string{
+		"0 prepare keep=true", "0 run keep=true", "0 cleanup keep=false",
+		"twin prepare keep=true", "twin run keep=true", "twin cleanup keep=false",
+	}
+	if d := cmp.Diff(wantLog, l.log); d != "" {
+		t.Errorf("order (-want +got):\n%s", d)
+	}
+	if got := s.slots[0].box.Mounts; len(got) != 2 || got[0].Inside != "/build/src" || got[1].Inside != "/build/out" || got[0].Write || got[1].Write {
+		t.Errorf("mounts = %+v", got)
+	}
+}
+
+// What a failed prepare left in /tmp must not reach the next run.
+func TestPrepareFailedTidies(t *testing.T) {
+	b := plainBench
+	b.Prepare.Args = []string{"prepare"}
+	l, s := newLab(t, 1, b, &fakeLab{program: only(nil), prep: func(v string, _ int) sandbox.Result {
+		if v == "0" {
+			return sandbox.Result{Status: 1}
+		}
+		return sandbox.Result{}
+	}})
+	warmUp(t, s)
+	want := []string{"0 prepare keep=true", "0 true keep=false", "0 prepare keep=true", "0 true keep=false"}
+	if d := cmp.Diff(want, l.log[:4]); d != "" {
+		t.Errorf("order (-want +got):\n%s", d)
+	}
+}
+
+func TestPeaksApart(t *testing.T) {
+	tests := []struct {
+		name  string
+		cost  time.Duration
+		apart bool
+		share float64
+		round time.Duration
+	}{
+		{"free", 0, false, 0, 3 * time.Second},
+		{"below half a percent", 100 * time.Microsecond, false, 0.3 / 99.7, 3 * time.Second},
+		{"above", 200 * time.Microsecond, true, 0.6 / 99.4, 6 * time.Second},
+		{"more than the run itself", time.Second, true, 1, 6 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l, s := newLab(t, 2, plainBench, &fakeLab{program: only(nil), stopCost: tt.cost})
+			w := warmUp(t, s)
+			if w.PeaksApart != tt.apart || w.Round != tt.round || w.TraceShare-tt.share > 1e-9 || tt.share-w.TraceShare > 1e-9 {
+				t.Errorf("apart, share, round = %v, %v, %v; want %v, %v, %v", w.PeaksApart, w.TraceShare, w.Round, tt.apart, tt.share, tt.round)
+			}
+			before := l.runs["0"]
+			r, err := s.Round(t.Context(), 0, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs := 1
+			if tt.apart {
+				runs = 2
+			}
+			if got := l.runs["0"] - before; got != runs {
+				t.Errorf("base ran %d times in the round, want %d", got, runs)
+			}
+			if got := len(pick(r.Samples, "rss")); got != 3 {
+				t.Errorf("%d samples of rss, want 3", got)
+			}
+			if got := len(pick(r.Samples, "wall")); got != 3 {
+				t.Errorf("%d samples of wall, want 3", got)
+			}
+		})
+	}
+}
+
+func pick(list []bench.Sample, metric string) []bench.Sample {
+	var out []bench.Sample
+	for _, s := range list {
+		if s.Metric == metric {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{"src", "out"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "half", "src"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	good := Version{Dir: dir}
+	tests := []struct {
+		name     string
+		versions []Version
+		parse    string
+		want     string
+	}{
+		{"no version", nil, "", "base is not among"},
+		{"no base", []Version{{N: 1, Dir: dir}, {Twin: true, Dir: dir}}, "", "base is not among"},
+		{"negative", []Version{good, {N: -1, Dir: dir}}, "", "numbers start at 0"},
+		{"twin of a patch", []Version{good, {N: 1, Dir: dir, Twin: true}}, "", "only the base has one"},
+		{"twice", []Version{good, {N: 1, Dir: dir}, {N: 1, Dir: dir}}, "", "patch 1 is given twice"},
+		{"no out", []Version{good, {N: 1, Dir: filepath.Join(dir, "half")}}, "", "no such file"},
+		{"parser", []Version{good}, "csv", `no parser "csv"`},
+		{"box", []Version{good, {N: 7, Dir: dir}}, "", "start a box for patch 7: refused"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			open1, closed := 0, 0
+			start := func(context.Context, sandbox.Box) (runner, error) {
+				if open1 == 1 {
+					return nil, errors.New("refused")
+				}
+				open1++
+				return closer{&closed}, nil
+			}
+			suite := &bench.Suite{Benchmarks: []bench.Benchmark{{Name: "b", Parse: tt.parse}}}
+			_, err := open(t.Context(), start, suite, tt.versions, Options{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want %q in it", err, tt.want)
+			}
+			if open1 != closed {
+				t.Errorf("%d boxes started, %d closed", open1, closed)
+			}
+		})
+	}
+}
+
+type closer struct{ n *int }
+
+func (c closer) Do(context.Context, sandbox.Command) (sandbox.Result, error) {
+	return sandbox.Result{}, nil
+}
+func (c closer) Close() error { *c.n++; return nil }
+
+// The order is random, the same for the same seed, and does not depend on which
+// versions fail.
+func TestOrder(t *testing.T) {
+	_, s := newLab(t, 3, plainBench, &fakeLab{program: only(nil)})
+	if d := cmp.Diff(s.order(0, 1, 0), s.order(0, 1, 0)); d != "" {
+		t.Error(d)
+	}
+	const rounds = 4000
+	at := map[[2]int]int{} // slot and position
+	follows := map[[2]int]int{}
+	for r := range rounds {
+		o := s.order(0, r, 0)
+		for p, i := range o {
+			at[[2]int{i, p}]++
+			if p > 0 {
+				follows[[2]int{o[p-1], i}]++
+			}
+		}
+	}
+	// Each of 4 slots is at each position in a quarter of the rounds, sd 27.
+	for k, n := range at {
+		if n < rounds/4-150 || n > rounds/4+150 {
+			t.Errorf("slot %d at position %d: %d of %d rounds", k[0], k[1], n, rounds)
+		}
+	}
+	// Each pair is adjacent in this order in a quarter of the rounds.
+	for k, n := range follows {
+		if n < rounds/4-150 || n > rounds/4+150 {
+			t.Errorf("slot %d follows %d in %d of %d rounds", k[1], k[0], n, rounds)
+		}
+	}
+	if len(at) != 16 || len(follows) != 12 {
+		t.Errorf("%d places, %d pairs", len(at), len(follows))
+	}
+	other := &Sampler{slots: s.slots, seed: 2}
+	same := 0
+	for r := range 100 {
+		if slices.Equal(s.order(0, r, 0), other.order(0, r, 0)) {
+			same++
+		}
+	}
+	if same > 15 {
+		t.Errorf("two seeds give the same order in %d of 100 rounds", same)
+	}
+}
