@@ -127,6 +127,8 @@ func readSample(text []byte) (bench.Sample, error) {
 		switch {
 		case errors.As(err, &wrong) && strings.HasPrefix(wrong.Value, "number "):
 			return bench.Sample{}, fmt.Errorf("%s: %s does not fit", wrong.Field, wrong.Value)
+		case errors.As(err, &wrong) && wrong.Field == "":
+			return bench.Sample{}, fmt.Errorf("not an object (%s): one JSON object to a line", wrong.Value)
 		case errors.As(err, &wrong):
 			return bench.Sample{}, fmt.Errorf("%s: a %s stands where a %s belongs", wrong.Field, wrong.Value, wrong.Type)
 		case notANumber.Match(text):
