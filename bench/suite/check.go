@@ -22,8 +22,11 @@ const (
 
 	minTimeout, maxTimeout     = 10 * time.Millisecond, 7 * 24 * time.Hour
 	minProcesses, maxProcesses = 1, 1 << 20
-	mib                        = 1 << 20
-	tib                        = 1 << 40
+
+	mib = 1 << 20
+	tib = 1 << 40
+	// The runner lives under the same bound: bench/sandbox grants no less.
+	minMemory = 256 * mib
 )
 
 var (
@@ -141,7 +144,7 @@ func (c *checker) pattern(at []any, p string) {
 
 func (c *checker) limits(f file) {
 	l := f.Limits
-	between(c, place("limits", "memory"), "limits.memory", l.Memory, 4*mib, 64*tib, size)
+	between(c, place("limits", "memory"), "limits.memory", l.Memory, minMemory, 64*tib, size)
 	between(c, place("limits", "processes"), "limits.processes", l.Processes, minProcesses, maxProcesses, integer)
 	between(c, place("limits", "disk"), "limits.disk", l.Disk, mib, 64*tib, size)
 	between(c, place("limits", "output"), "limits.output", l.Output, 1<<10, tib, size)
