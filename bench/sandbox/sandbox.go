@@ -28,12 +28,30 @@ type Options struct {
 	// Unsafe runs programs without a sandbox, as the bot's own user, with the
 	// bot's file system. Mounts are then only a mapping of paths.
 	Unsafe bool
-	// Executable is the bot's binary, which is the runner too; "" means
-	// os.Executable().
+	// Executable is the bot's binary, which is the runner too; "" means the
+	// running program itself. It is handed to the box as an open descriptor, so
+	// it may lie in a folder that UID cannot reach.
 	Executable string
-	// WorkDir is a folder in which the sandbox may put a copy of the binary,
-	// when the binary itself cannot be reached by UID.
+	// WorkDir is not needed any more and ignored.
 	WorkDir string
+	// Path lists the folders, separated by colons, in which toolchains outside
+	// /usr are looked for; "" means the bot's own PATH.
+	Path string
+}
+
+// Facts say what kind of sandbox programs run in, for the record.
+type Facts struct {
+	Name   string // "bubblewrap 0.8.0", or "none"
+	UID    int    // that programs run under
+	Unsafe bool
+	// StartCost is how long the start of a box took in the self-test, until the
+	// runner in it answered. It is never part of a Result.
+	StartCost time.Duration
+	// Path is the PATH of programs.
+	Path string
+	// Hidden lists the folders of the bot's PATH that programs do not see, each
+	// with the reason: "/home/ann/bin: not a toolchain known".
+	Hidden []string
 }
 
 // Mount shows a file or folder of the host inside the box.
@@ -44,8 +62,12 @@ type Mount struct {
 
 // Limits bounds one box. A zero field means the default named.
 type Limits struct {
-	MemoryBytes int64 // address space of one process; 0: three quarters of the machine's memory
-	Processes   int   // 0: 4096
+	// MemoryBytes bounds the private writable memory of one process
+	// (RLIMIT_DATA: heap, stacks of threads, private mappings; address space that
+	// is only reserved does not count, so that Go and Java programs start); at
+	// least 256 MiB, 0: three quarters of the machine's memory.
+	MemoryBytes int64
+	Processes   int   // processes and threads in the box; 0: 4096; not bounded in unsafe mode
 	DiskBytes   int64 // size of /tmp; 0: 1 GiB
 	OutputBytes int64 // what a program may print; 0: 64 MiB
 }
@@ -82,7 +104,9 @@ type Command struct {
 type Result struct {
 	// Status is the exit status, -1 if a signal or limit ended the program.
 	Status int `json:"status"`
-	// Signal is the name of the signal that ended it: "SIGSEGV"; else "".
+	// Signal is the name of the signal that ended it: "SIGSEGV"; else "". When a
+	// shell (`sh -c`) ended with 128 + n for a signal n that kills programs, it is
+	// that signal's name too, and Status stays as the shell gave it.
 	Signal string `json:"signal,omitempty"`
 	// Limit says which limit ended it, in words: "timed out after 600 s"; else "".
 	Limit string `json:"limit,omitempty"`
@@ -92,7 +116,8 @@ type Result struct {
 	User       time.Duration `json:"user"`
 	Sys        time.Duration `json:"sys"`
 	// RSSBytes and SizeBytes are the peak resident and peak virtual size of the
-	// largest process (VmHWM and VmPeak at its exit); 0 if Peaks was not asked for.
+	// largest process (VmHWM and VmPeak at its exit); 0 if Peaks was not asked
+	// for. A process that replaces itself by exec counts with its last program.
 	RSSBytes  int64 `json:"rss_bytes"`
 	SizeBytes int64 `json:"size_bytes"`
 	// RSSSumBytes is the sum of the peaks of all processes.
@@ -108,7 +133,8 @@ type Result struct {
 	// stopped one of them; both 0 without Peaks.
 	Processes int `json:"processes"`
 	Stops     int `json:"stops"`
-	// Left counts processes that were still there at the end and were killed.
+	// Left counts processes that were still there when the program ended by
+	// itself, and were killed.
 	Left   int    `json:"left"`
 	Stdout []byte `json:"stdout,omitempty"`
 	// StdoutSHA256 is the hex digest of all of standard output.

@@ -1,0 +1,259 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// killAll kills every process of the program's.
+func (h *host) killAll() {
+	if h.Boxed {
+		// From the first process of a PID name space this reaches all others in
+		// it and nothing else; also those that are being forked now.
+		_ = syscall.Kill(-1, syscall.SIGKILL) // ESRCH: there is none
+		return
+	}
+	for _, pid := range h.others() {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // gone meanwhile
+	}
+}
+
+// killDescendants ends everything that stems from the runner, which is about to
+// end itself, in unsafe mode.
+func (h *host) killDescendants() {
+	for range 1000 {
+		pids := h.others()
+		if len(pids) == 0 {
+			return
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // gone meanwhile
+		}
+	}
+}
+
+// others lists the live processes that stem from the runner: in a box all but
+// itself, else its descendants.
+func (h *host) others() []int {
+	names, err := readNames("/proc", -1)
+	if err != nil {
+		return nil
+	}
+	parents := map[int]int{}
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + name + "/stat")
+		if err != nil {
+			continue
+		}
+		// PID (NAME) STATE PPID ..., and NAME may hold anything.
+		_, rest, _ := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(" "))
+		f := bytes.Fields(rest)
+		if len(f) < 2 {
+			continue
+		}
+		parent, _ := strconv.Atoi(string(f[1]))
+		if f[0][0] == 'Z' || f[0][0] == 'X' {
+			parent = -parent // passes its children on to the runner, but is none
+		}
+		parents[pid] = parent
+	}
+	var found []int
+	for pid, parent := range parents {
+		if parent < 0 {
+			continue
+		}
+		if h.Boxed || descends(parents, pid, os.Getpid()) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+func descends(parents map[int]int, pid, from int) bool {
+	for range len(parents) + 1 {
+		parent, ok := parents[pid]
+		parent = max(parent, -parent)
+		if parent == from {
+			return true
+		}
+		if !ok {
+			return false
+		}
+		pid = parent
+	}
+	return false
+}
+
+// clean takes away what a run left outside its processes.
+func (h *host) clean() error {
+	for _, dir := range h.Empty {
+		if err := empty(dir, h.mode()); err != nil {
+			return fmt.Errorf("empty %s after the run: %w", dir, err)
+		}
+	}
+	if h.Boxed {
+		return removeIPC()
+	}
+	return nil
+}
+
+// mode is that of the folders that programs may write to. Those of a box are
+// seen by nobody else.
+func (h *host) mode() os.FileMode {
+	if h.Boxed {
+		return 0o777 | os.ModeSticky
+	}
+	return 0o700
+}
+
+// empty removes everything in dir and sets its mode. A program may have left what os.RemoveAll
+// fails on: folders without permissions, or nested deeper than a path can say.
+// So a folder's own folders are moved up before it is removed.
+func empty(dir string, mode os.FileMode) error {
+	// Programs own dir itself. Of a file system like mqueue the kernel does.
+	if err := os.Chmod(dir, mode); err != nil && !errors.Is(err, os.ErrPermission) {
+		return err
+	}
+	next := 0
+	for {
+		names, err := readNames(dir, 4096)
+		if err != nil {
+			return err
+		}
+		if len(names) == 0 {
+			return nil
+		}
+		for _, name := range names {
+			if err := remove(dir, filepath.Join(dir, name), &next); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// remove removes one file, or one folder after moving its folders up to top.
+func remove(top, path string, next *int) error {
+	if gone(path) {
+		return nil
+	}
+	if err := os.Chmod(path, 0o700); err != nil {
+		return err
+	}
+	for {
+		names, err := readNames(path, 4096)
+		if err != nil {
+			return err
+		}
+		if len(names) == 0 {
+			return syscall.Rmdir(path)
+		}
+		for _, name := range names {
+			child := filepath.Join(path, name)
+			if gone(child) {
+				continue
+			}
+			// Moving a folder changes its .. entry, which takes permission.
+			if err := os.Chmod(child, 0o700); err != nil {
+				return err
+			}
+			if err := moveUp(top, child, next); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// gone removes a file or an empty folder.
+func gone(path string) bool {
+	return syscall.Unlink(path) == nil || syscall.Rmdir(path) == nil
+}
+
+func moveUp(top, child string, next *int) error {
+	for {
+		*next++
+		err := syscall.Rename(child, filepath.Join(top, ".patchbench-"+strconv.Itoa(*next)))
+		if err != syscall.ENOTEMPTY && err != syscall.EEXIST && err != syscall.ENOTDIR {
+			return err
+		}
+	}
+}
+
+// readNames lists up to n names of a folder, all for n < 0.
+func readNames(dir string, n int) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(n)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return names, err
+}
+
+// removeIPC removes the System V shared memory, semaphores and queues of the
+// box, which outlive their processes. POSIX ones are files in folders that are
+// emptied.
+func removeIPC() error {
+	for _, kind := range []struct {
+		file string
+		call uintptr
+	}{
+		{"/proc/sysvipc/shm", unix.SYS_SHMCTL}, {"/proc/sysvipc/msg", unix.SYS_MSGCTL}, {"/proc/sysvipc/sem", unix.SYS_SEMCTL},
+	} {
+		text, err := os.ReadFile(kind.file)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // this kernel has none of the kind
+		}
+		if err != nil {
+			return err
+		}
+		for i, line := range bytes.Split(text, []byte("\n")) {
+			f := bytes.Fields(line)
+			if i == 0 || len(f) < 2 {
+				continue // the heading
+			}
+			id, err := strconv.Atoi(string(f[1]))
+			if err != nil {
+				return fmt.Errorf("%s: %w", kind.file, err)
+			}
+			var errno syscall.Errno
+			if kind.call == unix.SYS_SEMCTL {
+				_, _, errno = syscall.Syscall6(kind.call, uintptr(id), 0, unix.IPC_RMID, 0, 0, 0)
+			} else {
+				_, _, errno = syscall.Syscall(kind.call, uintptr(id), unix.IPC_RMID, 0)
+			}
+			if errno != 0 {
+				return fmt.Errorf("remove entry %d of %s: %w", id, kind.file, errno)
+			}
+		}
+	}
+	return nil
+}
+
+// pressure reads for how long, in ns, some task waited for a CPU since the
+// machine started; -1 if the kernel does not count.
+func pressure() int64 {
+	text, err := os.ReadFile("/proc/pressure/cpu")
+	if err != nil {
+		return -1
+	}
+	total, ok := field(text, " total=") // the first line's: some
+	if !ok {
+		return -1
+	}
+	return total * 1000 // the kernel counts us
+}

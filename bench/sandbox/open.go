@@ -1,0 +1,186 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// firstUID is the uid of slot 0; it lies above the ranges that distributions
+// give to people and services.
+const firstUID = 64000
+
+// whatIsLost ends every message that refuses to go on without a sandbox.
+const whatIsLost = "without it the code under test could read and change everything that this user can"
+
+// Sandbox starts boxes. It may be used by several goroutines at once.
+type Sandbox struct {
+	opts  Options
+	facts Facts
+	// bwrap is the path of bubblewrap, "" in unsafe mode.
+	bwrap string
+	// nested says that bubblewrap can forbid user namespaces in the box.
+	nested bool
+	// exe is this binary, opened once: a later upgrade of the file on disk
+	// does not mix two versions of the runner.
+	exe *os.File
+	// drop says that the bot is root and programs run under facts.UID.
+	drop  bool
+	tools []string // toolchain folders outside /usr
+}
+
+// Open finds the sandbox of this machine and tries it: a box is started and a
+// program in it tries to write to the system, to read the bot's environment,
+// descriptors and files, to reach the network and to be root. If there is no
+// bubblewrap, or it does not start, or one of these succeeds, the error wraps
+// ErrNone and says what happened and what to do. With Options.Unsafe nothing is
+// looked for or tried.
+func Open(ctx context.Context, o Options) (*Sandbox, error) {
+	s := &Sandbox{opts: o, facts: Facts{UID: os.Geteuid(), Unsafe: o.Unsafe, Name: "none"}}
+	exe := o.Executable
+	if exe == "" {
+		exe = "/proc/self/exe"
+	}
+	f, err := os.Open(exe)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: open the runner's binary: %w", err)
+	}
+	s.exe = f
+	s.findTools()
+	if o.Unsafe {
+		return s, nil
+	}
+	if err := s.openBox(ctx); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Sandbox) openBox(ctx context.Context) error {
+	if os.Geteuid() == 0 {
+		s.drop = true
+		s.facts.UID = s.opts.UID
+		if s.facts.UID == 0 {
+			s.facts.UID = firstUID + s.opts.Slot
+		}
+		if s.facts.UID < 1 {
+			return fmt.Errorf("%w: programs cannot run under uid %d; give another one", ErrNone, s.facts.UID)
+		}
+	}
+	bwrap, err := exec.LookPath("bwrap")
+	if err != nil {
+		return fmt.Errorf("%w: bubblewrap (bwrap) is not installed; install the package bubblewrap; %s", ErrNone, whatIsLost)
+	}
+	s.bwrap = bwrap
+	version, err := exec.CommandContext(ctx, bwrap, "--version").Output()
+	if err != nil {
+		return fmt.Errorf("%w: %s --version: %w; install the package bubblewrap again; %s", ErrNone, bwrap, err, whatIsLost)
+	}
+	s.facts.Name = strings.TrimSpace(string(version))
+	help, err := exec.CommandContext(ctx, bwrap, "--help").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s --help: %w; install the package bubblewrap again; %s", ErrNone, bwrap, err, whatIsLost)
+	}
+	for _, option := range []string{"--as-pid-1", "--perms", "--size"} {
+		if !strings.Contains(string(help), option+" ") {
+			return fmt.Errorf("%w: %s is too old: it lacks %s; install bubblewrap 0.8 or newer; %s", ErrNone, s.facts.Name, option, whatIsLost)
+		}
+	}
+	s.nested = strings.Contains(string(help), "--disable-userns")
+	if err := s.ensureExecutable(); err != nil {
+		return err
+	}
+	return s.selfTest(ctx)
+}
+
+// ensureExecutable makes sure that the uid may execute the binary: one that only
+// its owner may execute is copied into memory, under open permissions.
+func (s *Sandbox) ensureExecutable() error {
+	info, err := s.exe.Stat()
+	if err != nil {
+		return fmt.Errorf("sandbox: the runner's binary: %w", err)
+	}
+	if !s.drop || info.Mode().Perm()&0o005 == 0o005 {
+		return nil
+	}
+	fd, err := unix.MemfdCreate("patchbench", unix.MFD_CLOEXEC|unix.MFD_EXEC)
+	if errors.Is(err, unix.EINVAL) { // kernels before 6.3 do not know MFD_EXEC
+		fd, err = unix.MemfdCreate("patchbench", unix.MFD_CLOEXEC)
+	}
+	if err != nil {
+		return fmt.Errorf("sandbox: copy the runner's binary: %w", err)
+	}
+	mem := os.NewFile(uintptr(fd), "patchbench")
+	defer mem.Close()
+	if _, err := s.exe.WriteTo(mem); err != nil {
+		return fmt.Errorf("sandbox: copy the runner's binary: %w", err)
+	}
+	if err := mem.Chmod(0o755); err != nil {
+		return fmt.Errorf("sandbox: copy the runner's binary: %w", err)
+	}
+	// A file that is open for writing anywhere cannot be executed.
+	ro, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", fd))
+	if err != nil {
+		return fmt.Errorf("sandbox: copy the runner's binary: %w", err)
+	}
+	s.exe.Close()
+	s.exe = ro
+	return nil
+}
+
+// Facts tells which sandbox this is.
+func (s *Sandbox) Facts() Facts { return s.facts }
+
+// Close lets go of the binary. Runners that are still open are not touched.
+func (s *Sandbox) Close() error { return s.exe.Close() }
+
+// selfTest starts a box and has a program try to get out of it.
+func (s *Sandbox) selfTest(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	bait, err := layBait()
+	if err != nil {
+		return fmt.Errorf("sandbox: prepare the self-test: %w", err)
+	}
+	defer bait.close()
+
+	begin := time.Now()
+	r, err := s.Start(ctx, Box{Limits: Limits{DiskBytes: 1 << 20}})
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %s does not start a box: %w; if user namespaces are forbidden on this machine, "+
+			"allow them (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces); %s",
+			ErrNone, s.facts.Name, err, whatIsLost)
+	}
+	s.facts.StartCost = time.Since(begin)
+	defer r.Close()
+	res, err := r.Do(ctx, Command{
+		Args:       append([]string{"/proc/self/exe", probeArg}, bait.args()...),
+		Timeout:    30 * time.Second,
+		KeepStdout: 64 << 10,
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: self-test of %s: %w; %s", ErrNone, s.facts.Name, err, whatIsLost)
+	}
+	if !res.OK() || !strings.HasSuffix(string(res.Stdout), probeDone) {
+		return fmt.Errorf("%w: self-test of %s did not run to its end (status %d%s%s%s): %s; %s", ErrNone, s.facts.Name,
+			res.Status, res.Signal, res.Limit, res.NotStarted, strings.TrimSpace(res.LogTail), whatIsLost)
+	}
+	if broken := strings.TrimSuffix(string(res.Stdout), probeDone); broken != "" {
+		return fmt.Errorf("%w: self-test of %s: a program in the box could %s; install a current bubblewrap, or repair its set-up; %s",
+			ErrNone, s.facts.Name, strings.ReplaceAll(strings.TrimSpace(broken), "\n", ", "), whatIsLost)
+	}
+	return nil
+}

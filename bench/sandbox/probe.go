@@ -1,0 +1,209 @@
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// probeDone ends the probe's output; without it the probe did not get to its end.
+const probeDone = "done\n"
+
+// bait is what the self-test's program must not be able to reach: a file of the
+// host, a listener on the loopback, and one in the abstract name space.
+type bait struct {
+	dir  string
+	file string
+	tcp  net.Listener
+	unix net.Listener
+}
+
+func layBait() (*bait, error) {
+	b := &bait{}
+	var err error
+	if b.dir, err = os.MkdirTemp("", "patchbench-"); err != nil {
+		return nil, err
+	}
+	b.file = filepath.Join(b.dir, "bait")
+	// Everyone may read it, so that only the box keeps a program from it.
+	if err = os.Chmod(b.dir, 0o755); err == nil {
+		err = os.WriteFile(b.file, []byte("bait\n"), 0o644)
+	}
+	if err != nil {
+		b.close()
+		return nil, err
+	}
+	// A machine may lack either kind of listener; the probe then tries less.
+	b.tcp, _ = net.Listen("tcp", "127.0.0.1:0")
+	b.unix, _ = net.Listen("unix", "@"+filepath.Base(b.dir))
+	return b, nil
+}
+
+func (b *bait) args() []string {
+	args := []string{b.file, "", ""}
+	if b.tcp != nil {
+		args[1] = b.tcp.Addr().String()
+	}
+	if b.unix != nil {
+		args[2] = b.unix.Addr().String()
+	}
+	return args
+}
+
+func (b *bait) close() {
+	os.RemoveAll(b.dir)
+	for _, l := range []net.Listener{b.tcp, b.unix} {
+		if l != nil {
+			l.Close()
+		}
+	}
+}
+
+// probe is the program of the self-test. It prints a line for everything that
+// it could do and should not, and then probeDone. Its arguments are those of
+// bait.args.
+func probe(args []string) {
+	// Read first: what follows opens descriptors of its own.
+	inherited := openDescriptors()
+	if len(args) != 3 {
+		fmt.Fprintln(os.Stderr, "the self-test's program is started by the self-test only")
+		os.Exit(2)
+	}
+	for _, t := range []struct {
+		could string
+		try   func() bool
+	}{
+		{"write to the system", canWriteSystem},
+		{"mount", func() bool {
+			return unix.Mount("", "/usr", "", unix.MS_BIND|unix.MS_REMOUNT, "") == nil ||
+				unix.Mount("none", "/tmp", "tmpfs", 0, "") == nil
+		}},
+		{"read the bot's environment", canReadEnvironment},
+		{"read an inherited descriptor (" + strings.Join(inherited, " ") + ")", func() bool { return len(inherited) > 0 }},
+		{"open the runner's descriptors", canOpenRunner},
+		{"trace the runner", func() bool { return unix.PtraceSeize(1) == nil }},
+		{"read a file of the host", func() bool {
+			_, err := os.ReadFile(args[0])
+			_, viaRoot := os.ReadFile("/proc/1/root" + args[0])
+			return err == nil || viaRoot == nil
+		}},
+		{"reach the network", func() bool { return canReachNetwork(args[1], args[2]) }},
+		{"be root", canBeRoot},
+		{"have capabilities or gain privileges", hasPrivileges},
+	} {
+		if t.try() {
+			fmt.Println(t.could)
+		}
+	}
+	fmt.Print(probeDone)
+}
+
+// openDescriptors lists what is open beside the standard streams and what the Go
+// runtime opened for itself.
+func openDescriptors() []string {
+	var found []string
+	for fd := 3; fd < 256; fd++ {
+		var st unix.Stat_t
+		if unix.Fstat(fd, &st) != nil {
+			continue
+		}
+		target, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+		if strings.HasPrefix(target, "anon_inode:[event") {
+			continue
+		}
+		found = append(found, fmt.Sprintf("%d %s", fd, target))
+	}
+	return found
+}
+
+func canWriteSystem() bool {
+	for _, dir := range []string{"/usr", "/usr/bin", "/etc", "/", "/dev"} {
+		name := filepath.Join(dir, "patchbench-probe")
+		if f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+			f.Close()
+			os.Remove(name)
+			return true
+		}
+	}
+	return false
+}
+
+// canReadEnvironment looks for more than the runner's own environment, which
+// holds at most the PWD that bubblewrap sets.
+func canReadEnvironment() bool {
+	env, err := os.ReadFile("/proc/1/environ")
+	if err == nil {
+		for _, v := range bytes.Split(env, []byte{0}) {
+			if len(v) > 0 && !bytes.HasPrefix(v, []byte("PWD=")) {
+				return true
+			}
+		}
+	}
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		switch name {
+		case "PATH", "HOME", "TMPDIR", "LANG", "TZ":
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+func canOpenRunner() bool {
+	for _, fd := range []int{orderFD, answerFD} {
+		for _, mode := range []int{os.O_RDONLY, os.O_WRONLY} {
+			f, err := os.OpenFile(fmt.Sprintf("/proc/1/fd/%d", fd), mode|syscall.O_NONBLOCK, 0)
+			if err == nil {
+				f.Close()
+				return true
+			}
+		}
+	}
+	f, err := os.Open("/proc/1/mem")
+	if err == nil {
+		f.Close()
+	}
+	return err == nil
+}
+
+// canReachNetwork connects by UDP, which sends nothing, to addresses set aside
+// for documentation, and to the bot's own listeners.
+func canReachNetwork(tcp, abstract string) bool {
+	for _, to := range [][2]string{
+		{"udp4", "192.0.2.1:9"}, {"udp6", "[2001:db8::1]:9"},
+		{"tcp", tcp}, {"unix", abstract},
+	} {
+		if to[1] == "" {
+			continue
+		}
+		if c, err := net.Dial(to[0], to[1]); err == nil {
+			c.Close()
+			return true
+		}
+	}
+	return false
+}
+
+func canBeRoot() bool {
+	return os.Getuid() == 0 || os.Geteuid() == 0 || syscall.Setuid(0) == nil
+}
+
+func hasPrivileges() bool {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return true // what cannot be seen is not trusted
+	}
+	fields := map[string]string{}
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		fields[name] = strings.TrimSpace(value)
+	}
+	return strings.Trim(fields["CapEff"], "0") != "" || strings.Trim(fields["CapPrm"], "0") != "" || fields["NoNewPrivs"] != "1"
+}

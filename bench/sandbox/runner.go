@@ -1,0 +1,369 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	defaultTimeout = 10 * time.Minute
+	// patience is how long a runner may take beyond a run's own time, to start
+	// it, to kill what is left and to empty /tmp.
+	patience = time.Minute
+)
+
+// Runner is a started box with the runner in it. Commands run one at a time, in
+// the order of the calls.
+type Runner struct {
+	mounts []Mount // unsafe mode: how paths inside map to the host
+	tmp    string  // unsafe mode: the folder that stands for /tmp
+
+	cmd     *exec.Cmd
+	orders  *os.File
+	answers chan answer   // closed when the runner's end of the pipe is closed
+	exited  chan struct{} // closed when the process has been waited for
+	stderr  tail
+
+	busy   sync.Mutex // held during a Do
+	encode *json.Encoder
+	closed sync.Once
+}
+
+// Start starts a box. It stays until Close, until the bot ends, or until ctx is
+// cancelled while it starts. The error is ours: a mount that does not exist or
+// that the uid cannot reach, or bubblewrap's complaint.
+func (s *Sandbox) Start(ctx context.Context, b Box) (*Runner, error) {
+	if err := s.checkMounts(b); err != nil {
+		return nil, fmt.Errorf("start box: %w", err)
+	}
+	l := b.Limits.withDefaults()
+	r := &Runner{answers: make(chan answer), exited: make(chan struct{})}
+	set := setup{Boxed: !s.opts.Unsafe, Limits: l, Path: s.facts.Path, Tmp: "/tmp", Empty: []string{"/tmp", "/dev/shm", "/dev/mqueue"}}
+	if s.opts.Unsafe {
+		dir, err := os.MkdirTemp("", "patchbench-tmp-")
+		if err != nil {
+			return nil, fmt.Errorf("start runner: %w", err)
+		}
+		r.tmp = dir
+		r.mounts = append([]Mount{{Host: dir, Inside: "/tmp"}}, b.Mounts...)
+		set.Tmp, set.Empty = dir, []string{dir}
+	}
+	if err := s.launch(r, b, l); err != nil {
+		r.removeTmp()
+		return nil, fmt.Errorf("start box: %w", err)
+	}
+	stop := context.AfterFunc(ctx, r.kill)
+	defer stop()
+	_, err := r.ask(ctx, order{Setup: &set}, patience)
+	if err != nil {
+		r.Close()
+		return nil, fmt.Errorf("start box: %w", err)
+	}
+	return r, nil
+}
+
+// launch starts the process with its pipes.
+func (s *Sandbox) launch(r *Runner, b Box, l Limits) error {
+	orderIn, orderOut, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	answerIn, answerOut, err := os.Pipe()
+	if err != nil {
+		orderIn.Close()
+		orderOut.Close()
+		return err
+	}
+	// The child's descriptors 3, 4, 5, ... in this order.
+	files := []*os.File{orderIn, answerOut, s.exe}
+	defer func() {
+		for _, f := range files {
+			if f != s.exe {
+				f.Close()
+			}
+		}
+	}()
+	exe := "/proc/self/fd/5"
+	argv := []string{exe, runnerArg}
+	attr := &syscall.SysProcAttr{
+		// A session of its own: Ctrl-C in the terminal reaches the bot alone.
+		Setsid: true,
+	}
+	if !s.opts.Unsafe {
+		attr.Pdeathsig = syscall.SIGKILL
+		if s.drop {
+			attr.Credential = &syscall.Credential{Uid: uint32(s.facts.UID), Gid: uint32(s.facts.UID)}
+		}
+		firstData := 3 + len(files)
+		for _, d := range s.madeUp() {
+			f, err := pipeWith(d.text)
+			if err != nil {
+				orderOut.Close()
+				answerIn.Close()
+				return err
+			}
+			files = append(files, f)
+		}
+		argv = append(append([]string{s.bwrap}, s.boxArgs(b, l, firstData)...), append([]string{"--"}, argv...)...)
+	}
+	r.cmd = &exec.Cmd{
+		Path: argv[0], Args: argv, Dir: "/",
+		// Not nil: the environment is empty, not the bot's. --clearenv would
+		// leave the bot's in /proc/1/environ.
+		Env:         []string{},
+		ExtraFiles:  files,
+		Stderr:      &r.stderr,
+		SysProcAttr: attr,
+		WaitDelay:   2 * time.Second,
+	}
+	started := make(chan error)
+	go func() {
+		// The kernel sends the death signal when the thread ends that started
+		// the child, so this thread stays as long as the child does.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := r.cmd.Start()
+		started <- err
+		if err == nil {
+			// How it ended does not matter: what it said on stderr does.
+			_ = r.cmd.Wait()
+			close(r.exited)
+		}
+	}()
+	if err := <-started; err != nil {
+		orderOut.Close()
+		answerIn.Close()
+		return err
+	}
+	r.orders = orderOut
+	r.encode = json.NewEncoder(orderOut)
+	go func() {
+		defer close(r.answers)
+		defer answerIn.Close()
+		dec := json.NewDecoder(answerIn)
+		for {
+			var a answer
+			if dec.Decode(&a) != nil {
+				return
+			}
+			r.answers <- a
+		}
+	}()
+	return nil
+}
+
+// pipeWith gives the reading end of a pipe that holds text, which must be short.
+func pipeWith(text string) (*os.File, error) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	if _, err := io.WriteString(out, text); err != nil {
+		in.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// ask sends an order and waits for the answer. When ctx is cancelled the run is
+// cancelled too and ctx.Err() returned; the runner can be used again.
+func (r *Runner) ask(ctx context.Context, o order, wait time.Duration) (answer, error) {
+	if err := r.encode.Encode(o); err != nil {
+		return answer{}, r.gone(err)
+	}
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	done := ctx.Done()
+	for {
+		select {
+		case a, ok := <-r.answers:
+			switch {
+			case ctx.Err() != nil:
+				return answer{}, ctx.Err()
+			case !ok:
+				return answer{}, r.gone(nil)
+			case a.Error != "":
+				return answer{}, errors.New(a.Error)
+			}
+			return a, nil
+		case <-done:
+			done = nil
+			late.Reset(5 * time.Second)
+			if r.encode.Encode(order{Cancel: true}) != nil {
+				r.kill()
+			}
+		case <-late.C:
+			// It hangs: the process cannot be killed, or the machine stands still.
+			r.kill()
+			if ctx.Err() != nil {
+				return answer{}, ctx.Err()
+			}
+			return answer{}, fmt.Errorf("the runner did not answer within %s and was killed", wait)
+		}
+	}
+}
+
+// gone explains the end of the runner with what it last said.
+func (r *Runner) gone(err error) error {
+	r.kill()
+	<-r.exited
+	text := strings.TrimSpace(r.stderr.String())
+	switch {
+	case text != "":
+		return fmt.Errorf("the runner ended: %s", text)
+	case err != nil && !errors.Is(err, os.ErrClosed):
+		return fmt.Errorf("the runner ended: %w", err)
+	}
+	return errors.New("the runner ended")
+}
+
+// Do runs one command and waits for it. An error means that we could not do it;
+// what the program did, be it a crash, is in the Result. Cancelling ctx kills
+// the program and returns ctx.Err(). Afterwards none of the box's processes is
+// left and /tmp is empty.
+func (r *Runner) Do(ctx context.Context, c Command) (Result, error) {
+	r.busy.Lock()
+	defer r.busy.Unlock()
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	if len(c.Args) == 0 {
+		return Result{}, errors.New("run: no command")
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = defaultTimeout
+	}
+	c.Dir = r.Path(c.Dir)
+	c.Stdin = r.Path(c.Stdin)
+	env := make([]string, len(c.Env))
+	for i, v := range c.Env {
+		name, value, _ := strings.Cut(v, "=")
+		parts := strings.Split(value, ":")
+		for k := range parts {
+			parts[k] = r.Path(parts[k])
+		}
+		env[i] = name + "=" + strings.Join(parts, ":")
+	}
+	c.Env = env
+	a, err := r.ask(ctx, order{Run: &c}, c.Timeout+patience)
+	if err != nil {
+		if ctx.Err() != nil {
+			return Result{}, ctx.Err()
+		}
+		return Result{}, fmt.Errorf("run %s: %w", c.Args[0], err)
+	}
+	if a.Result == nil {
+		return Result{}, fmt.Errorf("run %s: the runner gave no result", c.Args[0])
+	}
+	return *a.Result, nil
+}
+
+// Path gives the path under which programs see a path inside the box: itself,
+// and in unsafe mode, where there is no box, the host's path by the Box's
+// mounts. Command.Dir, Stdin and the values of Env (paths, also several with
+// colons between) are mapped by Do; arguments are not.
+func (r *Runner) Path(inside string) string {
+	best := Mount{}
+	for _, m := range r.mounts {
+		if under(inside, m.Inside) && len(m.Inside) > len(best.Inside) {
+			best = m
+		}
+	}
+	if best.Inside == "" {
+		return inside
+	}
+	return filepath.Join(best.Host, strings.TrimPrefix(inside, best.Inside))
+}
+
+// Close ends the box: nothing of it is left when Close returns. It can be called
+// more than once and while a Do runs, which then returns an error.
+func (r *Runner) Close() error {
+	var err error
+	r.closed.Do(func() {
+		// The runner ends when its orders do, and with it the whole box.
+		r.orders.Close()
+		go func() {
+			for range r.answers { // a run's last answer, which nobody waits for
+			}
+		}()
+		select {
+		case <-r.exited:
+		case <-time.After(10 * time.Second):
+			r.kill()
+			<-r.exited
+		}
+		err = r.removeTmp()
+	})
+	return err
+}
+
+// kill ends the box without ceremony.
+func (r *Runner) kill() {
+	select {
+	case <-r.exited: // its number may belong to another process by now
+	default:
+		_ = r.cmd.Process.Kill()
+	}
+}
+
+func (r *Runner) removeTmp() error {
+	if r.tmp == "" {
+		return nil
+	}
+	if err := empty(r.tmp, 0o700); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove %s: %w", r.tmp, err)
+	}
+	if err := os.Remove(r.tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// tail keeps the last 8 KiB written to it. It may be written to by several
+// goroutines.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+const tailBytes = 8 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(p)
+	if len(p) > tailBytes {
+		p = p[len(p)-tailBytes:]
+	}
+	if over := len(t.buf) + len(p) - tailBytes; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	t.buf = append(t.buf, p...)
+	return n, nil
+}
+
+// String gives the text from the first whole UTF-8 character on.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.ToValidUTF8(t.buf, []byte("\uFFFD")))
+}
+
+// seconds writes a duration for people: "600 s", "1.5 s".
+func seconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
+}
