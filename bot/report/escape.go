@@ -1,0 +1,183 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/width"
+)
+
+// clean makes foreign text safe for one line: what is not printable is spelled
+// out (\x1b, \u202e), so that it neither steers a terminal nor hides.
+func clean(s string) string {
+	var b strings.Builder
+	marks := 0
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		mark := unicode.In(r, unicode.Mn, unicode.Me)
+		if !mark {
+			marks = 0
+		}
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case r < 0x80 && r != 0x7f && r >= ' ':
+			b.WriteByte(s[0])
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case mark && marks >= 2:
+			// A pile of accents would run over the lines above and below.
+			fmt.Fprintf(&b, `\u%04x`, r)
+		case unicode.Is(unicode.Zs, r):
+			b.WriteByte(' ')
+		case unicode.IsPrint(r):
+			b.WriteString(s[:n])
+			if mark {
+				marks++
+			}
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
+
+// columns is how many columns of a terminal s takes. Our own colour sequences
+// take none; foreign ones never get this far.
+func columns(s string) int {
+	n := 0
+	for i := 0; i < len(s); {
+		if s[i] == 0x1b {
+			if end := strings.IndexByte(s[i:], 'm'); end >= 0 {
+				i += end + 1
+				continue
+			}
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		n += runeColumns(r)
+		i += size
+	}
+	return n
+}
+
+func runeColumns(r rune) int {
+	switch {
+	case r < 0x80:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	if r >= 0x1f000 { // pictographs
+		return 2
+	}
+	return 1
+}
+
+// cut shortens uncoloured text to at most w columns, with ".." at its end.
+func cut(s string, w int) string {
+	if columns(s) <= w {
+		return s
+	}
+	n := 0
+	for i, r := range s {
+		if n+runeColumns(r) > w-2 {
+			return strings.TrimRight(s[:i], " ") + ".."
+		}
+		n += runeColumns(r)
+	}
+	return s
+}
+
+// pad fills s with blanks to w columns.
+func pad(s string, w int) string {
+	return s + strings.Repeat(" ", max(0, w-columns(s)))
+}
+
+// wrap breaks text at blanks into lines of at most w columns; lines after the
+// first begin with indent. Words that are too long are cut.
+func wrap(s string, w int, indent string) []string {
+	var lines []string
+	line, start := "", ""
+	for _, word := range strings.Fields(s) {
+		word = cut(word, w-columns(indent))
+		switch {
+		case line == start:
+			line += word
+		case columns(line)+1+columns(word) > w:
+			lines = append(lines, line)
+			start = indent
+			line = indent + word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
+
+// tail gives the last n lines of a log, each cleaned and at most w columns wide.
+func tail(log string, n, w int) []string {
+	var lines []string
+	for line := range strings.SplitSeq(log, "\n") {
+		// What a terminal would have overwritten is not worth a reader's time.
+		line = strings.TrimRight(line, "\r ")
+		if i := strings.LastIndexByte(line, '\r'); i >= 0 {
+			line = line[i+1:]
+		}
+		line = strings.TrimRight(clean(strings.ReplaceAll(line, "\t", "    ")), " ")
+		if line != "" {
+			lines = append(lines, cut(line, w))
+		}
+	}
+	return lines[max(0, len(lines)-n):]
+}
+
+// command breaks a shell command into lines of at most w columns that can be
+// pasted as they stand: at blanks outside quotes, and inside a word if need be.
+func command(s string, w int, indent string) []string {
+	s = clean(s)
+	var lines []string
+	line := ""
+	var quote rune
+	escaped := false
+	blank := -1 // where line may be broken
+	for _, r := range s {
+		if quote == 0 && r == ' ' && !escaped {
+			blank = len(line)
+		}
+		if columns(line)+runeColumns(r) > w-2 {
+			switch {
+			case blank > 0:
+				lines = append(lines, line[:blank]+` \`)
+				line, blank = indent+strings.TrimLeft(line[blank:], " "), -1
+			case quote == '\'':
+				// A backslash is no continuation between these quotes.
+				lines = append(lines, line+`'\`)
+				line = "'"
+			case !escaped:
+				lines = append(lines, line+`\`)
+				line = ""
+			}
+		}
+		switch {
+		case escaped:
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped = true
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote = r
+		case r == quote:
+			quote = 0
+		}
+		line += string(r)
+	}
+	return append(lines, line)
+}

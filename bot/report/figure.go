@@ -1,0 +1,205 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A scale turns samples in their own unit into the unit that people read.
+type scale struct {
+	unit   string  // as shown, "" for a plain count
+	factor float64 // shown = sample / factor
+}
+
+// scaleFor picks the unit in which v, a sample in unit, has one to three digits
+// before its point: "s" becomes ms, "B" MiB, "B/op" KiB/op, "1" a count in M.
+func scaleFor(unit string, v float64) scale {
+	base, per := unit, ""
+	if i := strings.IndexByte(unit, '/'); i > 0 {
+		base, per = unit[:i], unit[i:]
+	}
+	v = math.Abs(v)
+	pick := func(one float64, steps ...scale) scale {
+		s := steps[0]
+		for _, next := range steps[1:] {
+			// 999.96 would be shown as 1000.0.
+			if v*one >= next.factor*0.99995 {
+				s = next
+			}
+		}
+		return scale{s.unit + per, s.factor / one}
+	}
+	seconds := []scale{{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}}
+	if v == 0 {
+		seconds = seconds[3:]
+	}
+	switch base {
+	case "s", "sec":
+		return pick(1, seconds...)
+	case "ms":
+		return pick(1e-3, seconds...)
+	case "us":
+		return pick(1e-6, seconds...)
+	case "ns":
+		return pick(1e-9, seconds...)
+	case "B", "bytes":
+		return pick(1, scale{"B", 1}, scale{"KiB", 1 << 10}, scale{"MiB", 1 << 20}, scale{"GiB", 1 << 30}, scale{"TiB", 1 << 40})
+	case "1", "":
+		return pick(1, scale{"", 1}, scale{"k", 1e4}, scale{"M", 1e6}, scale{"G", 1e9}, scale{"T", 1e12}).thousand()
+	}
+	return scale{cut(clean(unit), 10), 1}
+}
+
+// thousand lets counts below 10,000 stand as they are.
+func (s scale) thousand() scale {
+	if s.unit == "k" {
+		s.factor = 1e3
+	}
+	return s
+}
+
+// decimals is how many digits stand behind the point of a row's values: four
+// digits in all for the smallest, but at most two of its spread.
+func decimals(whole bool, spread float64, values ...float64) int {
+	small := math.Inf(1)
+	for _, v := range values {
+		if v != 0 {
+			small = min(small, math.Abs(v))
+		}
+	}
+	if math.IsInf(small, 1) {
+		return 0
+	}
+	if whole && small < 10000 {
+		return 0
+	}
+	d := 3 - int(math.Floor(math.Log10(small)))
+	if spread > 0 {
+		d = min(d, 1-int(math.Floor(math.Log10(spread))))
+		// Three digits stay, however wide the spread.
+		d = max(d, 2-int(math.Floor(math.Log10(small))))
+	}
+	return min(max(d, 0), 4)
+}
+
+// number is v with d decimals, or with four digits and an exponent where that
+// would be too long for a table.
+func number(v float64, d int) string {
+	if a := math.Abs(v); a >= 1e7 || a != 0 && a < 1e-4 {
+		return strconv.FormatFloat(v, 'g', 4, 64)
+	}
+	return plain(v, d)
+}
+
+// plain is v with d decimals and without a minus before zero.
+func plain(v float64, d int) string {
+	s := strconv.FormatFloat(v, 'f', d, 64)
+	if strings.Trim(s, "-0.") == "" {
+		s = strings.TrimPrefix(s, "-")
+	}
+	return s
+}
+
+// A change is a relative change in the words of a table. lo and hi are "" where
+// there is no interval.
+type change struct{ middle, lo, hi string }
+
+// changeOf words a change given as fractions. From tenfold on it is a factor.
+func changeOf(mid, lo, hi *float64) change {
+	if !finite(mid) {
+		return change{middle: "-"}
+	}
+	if !finite(lo) || !finite(hi) {
+		lo, hi = nil, nil
+	}
+	largest := math.Abs(*mid)
+	if lo != nil {
+		largest = max(largest, math.Abs(*lo), math.Abs(*hi))
+	}
+	var show func(v float64, sign bool) string
+	if *mid >= 9 {
+		show = func(v float64, sign bool) string {
+			d := 1
+			if v+1 >= 100 {
+				d = 0
+			}
+			s := number(v+1, d)
+			if sign {
+				s = "x" + s
+			}
+			return s
+		}
+	} else {
+		d := 1
+		switch {
+		case largest >= 1:
+			d = 0
+		case largest >= 0.01:
+		case lo == nil && largest > 0:
+			d = min(6, 1-int(math.Floor(math.Log10(largest*100))))
+		default:
+			d = 2
+		}
+		show = func(v float64, sign bool) string {
+			s := number(v*100, d)
+			if sign {
+				if v > 0 && strings.Trim(s, "0.") != "" {
+					s = "+" + s
+				}
+				s += " %"
+			}
+			return s
+		}
+	}
+	c := change{middle: show(*mid, true)}
+	if lo != nil {
+		c.lo, c.hi = show(*lo, false), show(*hi, false)
+	}
+	return c
+}
+
+// String is the change in a sentence: "+5.1 % (4.6 .. 5.5)".
+func (c change) String() string {
+	if c.lo == "" {
+		return c.middle
+	}
+	return c.middle + " (" + c.lo + " .. " + c.hi + ")"
+}
+
+// share is a fraction of no sign in per cent, with two digits.
+func share(f float64) string {
+	p := math.Abs(f) * 100
+	d := 0
+	if p > 0 && p < 9.95 {
+		d = 1
+	}
+	if p > 0 && p < 0.095 {
+		d = 2
+	}
+	return number(p, d) + " %"
+}
+
+// elapsed is a duration as people say it: "0.4 s", "31 s", "4 min 10 s", "2 h 5 min".
+func elapsed(seconds float64) string {
+	if !(seconds >= 0) || seconds > 1e9 {
+		return "-"
+	}
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case seconds < 9.95:
+		return plain(seconds, 1) + " s"
+	case seconds < 59.5:
+		return plain(seconds, 0) + " s"
+	case seconds < 3570:
+		d = d.Round(time.Second)
+		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+	}
+	d = d.Round(time.Minute)
+	return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+}
+
+// finite says that a figure is there and can be shown.
+func finite(f *float64) bool { return f != nil && !math.IsNaN(*f) && !math.IsInf(*f, 0) }

@@ -1,0 +1,427 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"patchbench/bench"
+	"patchbench/store"
+)
+
+// The longest text, in lines. What matters most is told and the rest counted.
+const mostLines = 200
+
+type renderer struct {
+	e     *store.Evaluation
+	color bool
+	width int // of a line
+	inner int // of tables and prose
+	rows  rows
+}
+
+// Text writes the report as plain text: UTF-8 without control characters, lines
+// of at most o.Width columns, 200 lines at most. Everything but foreign names
+// and texts is ASCII.
+func Text(w io.Writer, e *store.Evaluation, o Options) error {
+	if o.Width == 0 {
+		o.Width = 78
+	}
+	r := &renderer{e: e, color: o.Color, width: max(o.Width, 60)}
+	r.inner = r.width - 6
+	r.rows = r.sortRows()
+
+	head, facts := r.head(), r.facts()
+	others := [][]string{
+		r.failures(), r.sameBuilds(), r.unclear(), r.missing(), r.unchanged(), r.warnings(),
+	}
+	left := mostLines - len(head) - len(facts) - 4
+	for _, section := range others {
+		left -= len(section) + 1
+	}
+	steps := r.patchByPatch(left / 2)
+	total := r.wholeSeries(left - len(steps))
+	steps = r.patchByPatch(left - len(total))
+
+	var b bytes.Buffer
+	sections := append([][]string{head, total, steps}, others...)
+	for _, section := range append(sections, facts) {
+		if len(section) == 0 {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		for _, line := range section {
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// SGR colours.
+const (
+	bold   = "1"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
+func (r *renderer) paint(s, code string) string {
+	if !r.color || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (r *renderer) verdict(v bench.Verdict) string {
+	switch v {
+	case bench.Worse:
+		return r.paint("worse", red)
+	case bench.Better:
+		return r.paint("better", green)
+	case bench.Unclear:
+		return r.paint("unclear", yellow)
+	case bench.NotMeasured:
+		return "not measured"
+	}
+	return clean(string(v))
+}
+
+// title is the first line of a section.
+func (r *renderer) title(s string) string { return r.paint(s, bold) }
+
+// labelled is how far the text behind a label is indented.
+const labelled = 10
+
+// fact is a labelled paragraph.
+func (r *renderer) fact(label, text string) []string {
+	if text == "" {
+		return nil
+	}
+	lines := wrap(text, r.inner-labelled, "")
+	for i := range lines {
+		lines[i] = pad(label, labelled) + lines[i]
+		label = ""
+	}
+	return lines
+}
+
+// line is a labelled line, cut to fit.
+func (r *renderer) line(label, text string) string {
+	return pad(label, labelled) + cut(text, r.inner-labelled)
+}
+
+// head is the verdict and what was evaluated.
+func (r *renderer) head() []string {
+	e := r.e
+	headline := e.Headline
+	if headline == "" {
+		headline = "Verdict: " + string(e.Verdict)
+	}
+	lines := wrap(cut(clean(headline), 4*r.inner), r.width, "  ")
+	for i := range lines {
+		lines[i] = r.paint(lines[i], bold)
+	}
+	if e.Stopped == store.StoppedInterrupted {
+		lines = append(lines, r.paint(fmt.Sprintf("Interrupted after %s: the figures are those of what was measured.", count(e.Rounds, "round")), yellow))
+	}
+	if s := e.Series; s != nil && !s.Complete {
+		text := fmt.Sprintf("Incomplete: %d of %d patches came", s.Received, s.Total)
+		if len(s.Missing) > 0 {
+			text += "; missing: " + r.names(s.Missing)
+		}
+		lines = append(lines, wrap(text+".", r.inner, "  ")...)
+	}
+	if e.Unsafe {
+		lines = append(lines, r.paint("Measured without a sandbox.", yellow))
+	}
+	lines = append(lines, "")
+	if s := e.Series; s != nil {
+		kind := count(s.Total, "patch")
+		if s.Version > 1 {
+			kind = "v" + strconv.Itoa(s.Version) + ", " + kind
+		}
+		size := r.size(1)
+		if s.Total == 1 && size != "" {
+			kind += ", " + size
+		}
+		kind = " (" + kind + ")"
+		lines = append(lines, r.line("Series", cut(clean(s.Subject), r.inner-labelled-columns(kind))+kind))
+		if author := clean(s.Author.String()); author != "<>" {
+			lines = append(lines, r.line("Author", author))
+		}
+	} else {
+		last := ""
+		if n := len(e.Versions); n > 0 {
+			last = short(e.Versions[n-1].Commit)
+		}
+		lines = append(lines, r.line("Range", fmt.Sprintf("%s..%s (%s)", short(e.Base.Commit), last, count(r.patches(), "commit"))))
+		if r.patches() == 1 {
+			lines = append(lines, r.heading("Commit    ", 1))
+		}
+	}
+	base := short(e.Base.Commit)
+	if e.Base.How != "" {
+		base += " (" + clean(e.Base.How) + ")"
+	}
+	if e.Base.Reason != "" {
+		base += ": " + cut(clean(e.Base.Reason), 3*r.inner)
+	}
+	return append(lines, r.fact("Base", base)...)
+}
+
+// short is a commit in twelve digits.
+func short(commit string) string {
+	commit = clean(commit)
+	return commit[:min(12, len(commit))]
+}
+
+// count is a number with its noun: "1 round", "3 patches".
+func count(n int, noun string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "h"):
+		noun += "es"
+	default:
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
+// roundsOf words the rounds behind the rows: "20 rounds", "10 to 40 rounds".
+func (r *renderer) roundsOf() string {
+	if r.rows.fewest == r.rows.most {
+		return count(r.rows.most, "round")
+	}
+	return fmt.Sprintf("%d to %s", r.rows.fewest, count(r.rows.most, "round"))
+}
+
+// wholeSeries is the table of the rows that changed, base against the last
+// version, in at most most lines.
+func (r *renderer) wholeSeries(most int) []string {
+	var list []row
+	last := -1
+	for _, w := range r.rows.changed {
+		if w.Total.Change == nil && w.Total.Verdict == bench.NotMeasured {
+			continue // what became of it stands among the failures
+		}
+		list = append(list, w)
+		if last < 0 {
+			last = w.Total.N
+		} else if last != w.Total.N {
+			last = 0
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	what := "the whole series"
+	switch {
+	case r.patches() == 1:
+		what = "patched"
+	case last == 0:
+		what = "the last version measured"
+	case last != r.patches():
+		what = r.patch(last) + ", the last version measured"
+	case r.e.Series == nil:
+		what = "the whole range"
+	}
+	title := fmt.Sprintf("Base against %s (medians +- 95 %%, %s)", what, r.roundsOf())
+	lines := []string{r.title(cut(title, r.inner))}
+	shown := len(list)
+	body := r.totalTable(list)
+	for len(body)+2 > most && shown > 1 {
+		shown = max(1, shown-max(1, (len(body)+2-most)/2))
+		body = r.totalTable(list[:shown])
+	}
+	lines = append(lines, body...)
+	if rest := list[shown:]; len(rest) > 0 {
+		lines = append(lines, "  "+r.counted(rest))
+	}
+	return lines
+}
+
+// counted words the rows for which there was no room.
+func (r *renderer) counted(rest []row) string {
+	worse := 0
+	for _, w := range rest {
+		if is, _ := w.weight(); is {
+			worse++
+		}
+	}
+	return fmt.Sprintf("and %s that changed (%d worse, %d better)", count(len(rest), "more row"), worse, len(rest)-worse)
+}
+
+// How a table names its rows.
+const (
+	inline  = iota // "hash cpu" in the row
+	grouped        // "hash" above the rows, "cpu" in each
+	above          // "hash cpu" above each row
+)
+
+// totalTable lays rows out in the first way that fits.
+func (r *renderer) totalTable(list []row) []string {
+	several := false // rows to a benchmark
+	for i := 1; i < len(list); i++ {
+		several = several || list[i].name == list[i-1].name
+	}
+	var lines []string
+	for _, way := range []struct {
+		label int
+		gap   int // before values
+		bare  bool
+	}{{inline, 3, false}, {inline, 2, false}, {grouped, 3, false}, {grouped, 2, false}, {above, 2, false}, {above, 1, false}, {above, 1, true}} {
+		if way.label == inline && several && len(list) > 6 {
+			continue // names would be repeated down the page
+		}
+		t := &table{columns: []column{
+			{}, {head: "base", gap: way.gap, align: point}, {gap: 1}, {align: point},
+			{head: "patched", gap: way.gap, align: point}, {gap: 1}, {align: point}, {gap: 1},
+			{head: "change", gap: way.gap, align: point}, {gap: 1}, {align: point}, {}, {align: point}, {head: " ", gap: 2},
+		}}
+		before := ""
+		for _, w := range list {
+			label := "  " + w.metric
+			switch way.label {
+			case inline:
+				label = "  " + w.name + " " + w.metric
+			case grouped:
+				if w.name != before {
+					t.add("  " + cut(w.name, r.inner-2))
+				}
+				label = "  " + label
+			case above:
+				t.add("  " + cut(w.name, r.inner-4-min(20, columns(w.metric))) + " " + cut(w.metric, 20))
+				label = "   "
+			}
+			before = w.name
+			base, baseSpread, patched, patchedSpread, unit := r.figures(w)
+			if way.bare {
+				baseSpread, patchedSpread = "", ""
+			}
+			c := changeOf(w.Total.Change, w.Total.Lo, w.Total.Hi)
+			t.add(label, base, plusMinus(baseSpread), baseSpread, patched, plusMinus(patchedSpread), patchedSpread, unit,
+				c.middle, open(c.lo), c.lo, dots(c.lo), shut(c.hi), r.verdictOf(w, w.Total))
+		}
+		var width int
+		if lines, width = t.render(); width <= r.inner {
+			break
+		}
+	}
+	return lines
+}
+
+func (r *renderer) verdictOf(w row, s bench.Step) string {
+	v := r.verdict(s.Verdict)
+	if w.Exact && changed(s.Verdict) {
+		v += ", exact"
+	}
+	return v
+}
+
+func plusMinus(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "+-"
+}
+
+func open(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "("
+}
+
+func dots(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " .. "
+}
+
+func shut(s string) string {
+	if s == "" {
+		return ""
+	}
+	return s + ")"
+}
+
+// facts is where and how it was measured, and how to do it again.
+func (r *renderer) facts() []string {
+	e, h := r.e, r.e.Host
+	var machine []string
+	add := func(list *[]string, s string) {
+		if s != "" {
+			*list = append(*list, s)
+		}
+	}
+	add(&machine, clean(h.Name))
+	add(&machine, clean(h.CPU))
+	if h.Cores > 0 {
+		add(&machine, count(h.Cores, "core"))
+	}
+	if h.Memory > 0 {
+		s := scaleFor(bench.Byte, float64(h.Memory))
+		add(&machine, plain(float64(h.Memory)/s.factor, 1)+" "+s.unit)
+	}
+	add(&machine, clean(h.Kernel))
+	if h.Governor != "" {
+		add(&machine, "governor "+clean(h.Governor))
+	}
+	add(&machine, clean(h.Compiler))
+	load := fmt.Sprintf("load %.2f before, %.2f after", h.LoadBefore, h.LoadAfter)
+	if h.PressureBefore >= 0 && h.PressureAfter >= 0 {
+		load += fmt.Sprintf("; pressure %s, %s", share(h.PressureBefore), share(h.PressureAfter))
+	}
+	add(&machine, load)
+	sandbox := clean(h.Sandbox)
+	if e.Unsafe {
+		sandbox = "none (unsafe)"
+	}
+
+	var rounds []string
+	if r.rows.most > 0 {
+		add(&rounds, strings.TrimSuffix(strings.TrimSuffix(r.roundsOf(), "s"), " round")+" a row")
+	} else {
+		add(&rounds, "none")
+	}
+	switch e.Stopped {
+	case store.StoppedDecided:
+		if r.rows.most > 0 {
+			add(&rounds, "until decided")
+		}
+	case store.StoppedBudget:
+		add(&rounds, "ended by the time budget")
+	case store.StoppedInterrupted:
+		add(&rounds, "interrupted")
+	}
+	add(&rounds, "seed "+strconv.FormatUint(e.Seed, 10))
+	add(&rounds, "margin "+share(e.Margin))
+	suite := clean(e.Suite.Name)
+	if e.Suite.Digest != "" {
+		suite += " (" + short(e.Suite.Digest) + ")"
+	}
+
+	var lines []string
+	lines = append(lines, r.fact("Machine", cut(strings.Join(machine, ", "), 5*r.inner))...)
+	lines = append(lines, r.fact("Sandbox", cut(sandbox, 2*r.inner))...)
+	lines = append(lines, r.line("Suite", suite))
+	lines = append(lines, r.fact("Rounds", strings.Join(rounds, ", "))...)
+	lines = append(lines, r.fact("Time", "builds "+elapsed(e.BuildSeconds)+", measuring "+elapsed(e.MeasureSeconds))...)
+	lines = append(lines, r.line("Report", clean(e.ID)))
+	if e.Command != "" {
+		lines = append(lines, "Again:")
+		for i, line := range command(e.Command, r.width-2, "    ") {
+			if i == 0 {
+				line = "  " + line
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
