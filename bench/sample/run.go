@@ -43,7 +43,7 @@ func (s *Sampler) measure(ctx context.Context, i int, b bench.Benchmark, st *sta
 	if serr != nil {
 		return o, fmt.Errorf("run %s on %s: %w; start another box: %w", b.Key(), sl.Version, err, serr)
 	}
-	sl.run = r
+	sl.run, sl.dirty = r, false
 	if o, err = s.once(ctx, i, b, st, trace); err != nil {
 		return o, fmt.Errorf("run %s on %s: %w", b.Key(), sl.Version, err)
 	}
@@ -53,41 +53,45 @@ func (s *Sampler) measure(ctx context.Context, i int, b bench.Benchmark, st *sta
 // once does prepare, run and cleanup. Only run is measured.
 func (s *Sampler) once(ctx context.Context, i int, b bench.Benchmark, st *state, trace bool) (outcome, error) {
 	var o outcome
-	r := s.slots[i].run
+	sl := s.slots[i]
+	if sl.dirty {
+		if _, err := sl.do(ctx, s.command(b, bench.Program{Args: []string{"true"}})); err != nil {
+			return o, err
+		}
+	}
 	if !b.Prepare.IsZero() {
 		c := s.command(b, b.Prepare)
 		c.KeepTmp = true
-		res, err := r.Do(ctx, c)
+		res, err := sl.do(ctx, c)
 		if err != nil {
 			return o, err
 		}
 		if !res.OK() {
 			o.fail(during("prepare", failedOf(res)), res.LogTail)
-			return o, s.tidy(ctx, r, b)
 		}
 	}
-
-	c := s.command(b, b.Run)
-	c.Stdin = stdin(b.Stdin)
-	c.Peaks = trace
-	c.KeepTmp = !b.Cleanup.IsZero()
-	if b.Parse != "" {
-		c.KeepStdout = keepOutput
+	if o.failed == nil {
+		c := s.command(b, b.Run)
+		c.Stdin = stdin(b.Stdin)
+		c.Peaks = trace
+		c.KeepTmp = !b.Cleanup.IsZero()
+		if b.Parse != "" {
+			c.KeepStdout = keepOutput
+		}
+		res, err := sl.do(ctx, c)
+		if err != nil {
+			return o, err
+		}
+		o.res = res
+		o.peaks = peaks{res.RSSBytes, res.SizeBytes}
+		if res.OK() {
+			o.judge(b, st, i, sl.Version)
+		} else {
+			o.fail(failedOf(res), res.LogTail)
+		}
 	}
-	res, err := r.Do(ctx, c)
-	if err != nil {
-		return o, err
-	}
-	o.res = res
-	o.peaks = peaks{res.RSSBytes, res.SizeBytes}
-	if !res.OK() {
-		o.fail(failedOf(res), res.LogTail)
-	} else {
-		o.judge(b, st, i, s.slots[i].Version)
-	}
-
 	if !b.Cleanup.IsZero() {
-		res, err := r.Do(ctx, s.command(b, b.Cleanup))
+		res, err := sl.do(ctx, s.command(b, b.Cleanup))
 		if err != nil {
 			return o, err
 		}
@@ -98,15 +102,15 @@ func (s *Sampler) once(ctx context.Context, i int, b bench.Benchmark, st *state,
 	return o, nil
 }
 
-// tidy cleans up after a prepare that failed, so that what it left in /tmp does
-// not reach the next run.
-func (s *Sampler) tidy(ctx context.Context, r runner, b bench.Benchmark) error {
-	p := b.Cleanup
-	if p.IsZero() {
-		p = bench.Program{Args: []string{"true"}}
+// do runs a command in the version's box and remembers whether it may have left
+// something in /tmp, which must not reach the next run.
+func (sl *slot) do(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	sl.dirty = true
+	res, err := sl.run.Do(ctx, c)
+	if err == nil {
+		sl.dirty = c.KeepTmp
 	}
-	_, err := r.Do(ctx, s.command(b, p))
-	return err
+	return res, err
 }
 
 // judge reads the output of a program that ended well.
@@ -242,7 +246,13 @@ func samples(p point, b bench.Benchmark, o outcome) []bench.Sample {
 }
 
 // traceStops is a program whose processes a trace stops often, and cheap.
-const traceStops = "i=0; while [ $i -lt 40 ]; do env true; i=$((i+1)); done"
+//
+// leastStopCost is what a stop costs at the very least: two switches between
+// processes and a few calls of the kernel. A measurement below it is noise.
+const (
+	traceStops    = "i=0; while [ $i -lt 40 ]; do env true; i=$((i+1)); done"
+	leastStopCost = 5 * time.Microsecond
+)
 
 // learnTrace measures once what one stop of a trace costs on this machine, by
 // running a program that only starts others, with a trace and without. Where the
@@ -255,7 +265,7 @@ func (s *Sampler) learnTrace(ctx context.Context) error {
 	var plain, traced time.Duration
 	var stops int
 	// The least of several runs is what the work itself costs.
-	for range 5 {
+	for range 7 {
 		for _, trace := range []bool{false, true} {
 			o, err := s.measure(ctx, 0, b, &state{}, trace)
 			if err != nil {
@@ -275,7 +285,7 @@ func (s *Sampler) learnTrace(ctx context.Context) error {
 		}
 	}
 	if stops > 0 {
-		s.stopCost = max(0, (traced-plain)/time.Duration(stops))
+		s.stopCost = max(leastStopCost, (traced-plain)/time.Duration(stops))
 	}
 	s.traceKnown = true
 	return nil

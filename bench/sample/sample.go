@@ -113,6 +113,8 @@ type slot struct {
 	Version
 	box sandbox.Box
 	run runner
+	// dirty says that /tmp may hold what an earlier run left.
+	dirty bool
 }
 
 // state is what is known of one benchmark.
