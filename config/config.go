@@ -94,6 +94,10 @@ func Read(name string, text []byte, v any) (*Document, error) {
 	if len(text) > MaxBytes {
 		return nil, Errors{{File: name, Text: fmt.Sprintf("%d bytes are too many: give at most %d", len(text), MaxBytes)}}
 	}
+	found, deep := lines(string(text))
+	if deep > 0 {
+		return nil, Errors{{File: name, Line: deep, Text: fmt.Sprintf("more than %d tables or lists in each other", maxDepth)}}
+	}
 	var data map[string]any
 	if _, err := toml.Decode(string(text), &data); err != nil {
 		fault := &Error{File: name, Text: err.Error()}
@@ -106,7 +110,7 @@ func Read(name string, text []byte, v any) (*Document, error) {
 		}
 		return nil, Errors{fault}
 	}
-	doc := &Document{name: name, lines: lines(string(text))}
+	doc := &Document{name: name, lines: found}
 	d := decoder{doc: doc}
 	d.top(data, v)
 	return doc, d.errs.Join(nil)

@@ -5,21 +5,26 @@ import (
 	"strings"
 )
 
+// maxDepth bounds how deep tables and arrays may lie in each other: the time
+// to read them grows with its square, and the stack with it.
+const maxDepth = 32
+
 // lines finds the line of every table, key and array element of a TOML text, by
-// the spelling of key. The text is taken to be valid, as it was parsed before;
-// of any other text it finds something and ends.
-func lines(text string) map[string]int {
+// the spelling of key. The text is taken to be valid; of any other text it finds
+// something and ends. deep is the line at which the text is nested too deep, 0
+// for nowhere.
+func lines(text string) (found map[string]int, deep int) {
 	s := scanner{text: text, line: 1, found: map[string]int{}, last: map[string]int{}}
 	s.text = strings.TrimPrefix(s.text, "\ufeff")
 	var table []any
-	for s.blank(true); s.pos < len(s.text); s.blank(true) {
+	for s.blank(true); s.pos < len(s.text) && s.deep == 0; s.blank(true) {
 		if s.peek() == '[' {
 			table = s.header()
 			continue
 		}
 		s.pair(table)
 	}
-	return s.found
+	return s.found, s.deep
 }
 
 type scanner struct {
@@ -29,6 +34,7 @@ type scanner struct {
 	found map[string]int
 	// last holds, for an array of tables, the place of its newest table.
 	last map[string]int
+	deep int
 }
 
 func (s *scanner) peek() byte {
@@ -68,7 +74,13 @@ func (s *scanner) blank(across bool) {
 	}
 }
 
+// note keeps where a path stands. A path that is too long ends the scan.
 func (s *scanner) note(path []any, line int) {
+	if len(path) > maxDepth {
+		s.deep = line
+		s.pos = len(s.text)
+		return
+	}
 	k := key(path)
 	if _, ok := s.found[k]; !ok {
 		s.found[k] = line
@@ -89,7 +101,9 @@ func (s *scanner) header() []any {
 	}
 	var path []any
 	for i, name := range names {
-		path = at(path, name)
+		if path = at(path, name); len(path) > maxDepth+1 {
+			break
+		}
 		s.note(path, line)
 		k := key(path)
 		if array && i == len(names)-1 {
@@ -111,7 +125,9 @@ func (s *scanner) header() []any {
 func (s *scanner) pair(path []any) {
 	line, from := s.line, s.pos
 	for _, name := range s.names() {
-		path = at(path, name)
+		if path = at(path, name); len(path) > maxDepth+1 {
+			break
+		}
 		s.note(path, line)
 	}
 	s.blank(false)
