@@ -1,0 +1,166 @@
+package diff
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"znkr.io/diff"
+)
+
+// change is a run of the base's lines [from, to) that became side's [low, high).
+type change struct {
+	from, to  int
+	low, high int
+}
+
+// changes gives the runs in which two files differ, as git diff does after it
+// has slid each as far down as it goes.
+func changes(base, side []string) []change {
+	var out []change
+	for _, h := range diff.Hunks(base, side, diff.Context(0)) {
+		out = append(out, change{h.PosX, h.EndX, h.PosY, h.EndY})
+	}
+	for i := len(out) - 1; i >= 0; i-- {
+		c := &out[i]
+		limit := len(base) - c.to
+		if i+1 < len(out) {
+			limit = out[i+1].from - c.to
+		}
+		switch {
+		case c.from == c.to:
+			for ; limit > 0 && side[c.low] == side[c.high]; limit-- {
+				c.from, c.to, c.low, c.high = c.from+1, c.to+1, c.low+1, c.high+1
+			}
+		case c.low == c.high:
+			for ; limit > 0 && base[c.from] == base[c.to]; limit-- {
+				c.from, c.to, c.low, c.high = c.from+1, c.to+1, c.low+1, c.high+1
+			}
+		}
+	}
+	// Runs that slid until they touch are one.
+	merged := out[:0]
+	for _, c := range out {
+		if n := len(merged); n > 0 && merged[n-1].to == c.from && merged[n-1].high == c.low {
+			merged[n-1].to, merged[n-1].high = c.to, c.high
+			continue
+		}
+		merged = append(merged, c)
+	}
+	return merged
+}
+
+// Merge brings the changes from base to ours and from base to theirs together,
+// line by line. Changes that overlap or touch and are not the same are a
+// conflict: line is then where it starts in ours, from 1. Binary files conflict
+// as a whole, with line 0.
+func Merge(base, ours, theirs []byte) (out []byte, line int, ok bool) {
+	switch {
+	case bytes.Equal(ours, theirs), bytes.Equal(base, theirs):
+		return ours, 0, true
+	case bytes.Equal(base, ours):
+		return theirs, 0, true
+	case isBinary(base) || isBinary(ours) || isBinary(theirs):
+		return nil, 0, false
+	}
+	b, o, t := stringLines(base), stringLines(ours), stringLines(theirs)
+	co, ct := changes(b, o), changes(b, t)
+	var result []string
+	at := 0                // in base
+	shiftO, shiftT := 0, 0 // side's line minus base's, for unchanged lines
+	for len(co) > 0 || len(ct) > 0 {
+		// A group is all changes of both sides that overlap or touch.
+		var from, to, nO, nT int
+		switch {
+		case len(ct) == 0 || len(co) > 0 && co[0].from <= ct[0].from:
+			from, to, nO = co[0].from, co[0].to, 1
+		default:
+			from, to, nT = ct[0].from, ct[0].to, 1
+		}
+		for {
+			if nO < len(co) && co[nO].from <= to {
+				to = max(to, co[nO].to)
+				nO++
+			} else if nT < len(ct) && ct[nT].from <= to {
+				to = max(to, ct[nT].to)
+				nT++
+			} else {
+				break
+			}
+		}
+		result = append(result, b[at:from]...)
+		groupO := o[from+shiftO : to+shiftO+grow(co[:nO])]
+		groupT := t[from+shiftT : to+shiftT+grow(ct[:nT])]
+		switch {
+		case nT == 0 || slices.Equal(groupO, groupT):
+			result = append(result, groupO...)
+		case nO == 0:
+			result = append(result, groupT...)
+		default:
+			return nil, from + shiftO + 1, false
+		}
+		shiftO += grow(co[:nO])
+		shiftT += grow(ct[:nT])
+		co, ct = co[nO:], ct[nT:]
+		at = to
+	}
+	result = append(result, b[at:]...)
+	var buf bytes.Buffer
+	for _, l := range result {
+		buf.WriteString(l)
+	}
+	return buf.Bytes(), 0, true
+}
+
+// grow is by how many lines a side's changes are longer than what they replace.
+func grow(cs []change) (n int) {
+	for _, c := range cs {
+		n += c.high - c.low - (c.to - c.from)
+	}
+	return n
+}
+
+// Count gives the numbers of lines that were added and deleted between two
+// versions of a file, 0 for a binary one.
+func Count(before, after []byte) (added, deleted int) {
+	if isBinary(before) || isBinary(after) {
+		return 0, 0
+	}
+	for _, c := range changes(stringLines(before), stringLines(after)) {
+		added += c.high - c.low
+		deleted += c.to - c.from
+	}
+	return added, deleted
+}
+
+// isBinary is git's guess: a NUL among the first 8000 bytes.
+func isBinary(b []byte) bool { return bytes.IndexByte(b[:min(len(b), 8000)], 0) >= 0 }
+
+func stringLines(b []byte) []string {
+	lines := make([]string, 0, bytes.Count(b, []byte{'\n'})+1)
+	for l := range strings.Lines(string(b)) {
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// Similarity is the share of the larger file's bytes, from 0 to 1, that stand in
+// lines which both files have.
+func Similarity(a, b []byte) float64 {
+	size := max(len(a), len(b))
+	if size == 0 || isBinary(a) != isBinary(b) {
+		return 0
+	}
+	have := map[string]int{}
+	for _, l := range stringLines(a) {
+		have[l]++
+	}
+	common := 0
+	for _, l := range stringLines(b) {
+		if have[l] > 0 {
+			have[l]--
+			common += len(l)
+		}
+	}
+	return float64(common) / float64(size)
+}

@@ -1,0 +1,287 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"patchbench/mbox"
+	"patchbench/mbox/tree/diff"
+)
+
+// Options choose how patches are applied. The zero value does as git am -3.
+type Options struct {
+	// NoThreeWay refuses a patch that does not apply directly, as git am
+	// without -3.
+	NoThreeWay bool
+}
+
+// Limits on one series, beside those of one patch in the package diff.
+const (
+	maxFiles = diff.MaxFiles
+	maxHunks = diff.MaxHunks
+)
+
+// Apply applies the patches of a series in order on top of a base, one commit
+// each. A conflict, names that must not get into a tree (then nothing at all is
+// applied) and a missing patch end the stack; they are told in it. An error
+// means that the repository could not be read or that ctx has ended.
+func (r *Repo) Apply(ctx context.Context, base mbox.Base, s *mbox.Series, o Options) (*Stack, error) {
+	st := newStack(base)
+	at, err := r.commit(plumbing.NewHash(base.Commit))
+	if err != nil {
+		return nil, fmt.Errorf("apply series %s: base: %w", s.MessageID, err)
+	}
+	patches := make([]*parsed, 0, len(s.Patches))
+	refused := false
+	for i := range s.Patches {
+		p, err := r.parse(at.tree, &s.Patches[i])
+		if err != nil {
+			return nil, fmt.Errorf("apply series %s: %w", s.MessageID, err)
+		}
+		patches = append(patches, p)
+		if p.names && !refused {
+			refused = true
+			st.Conflict = conflict(p.patch, p.bad)
+		}
+	}
+	if !refused {
+		refused = overLimit(st, patches)
+	}
+	if refused {
+		for _, p := range patches {
+			if p.patch.N != st.Conflict.N {
+				st.NotTried = append(st.NotTried, p.patch.N)
+			}
+		}
+		return st, nil
+	}
+	parent, tree := at.id, at.tree
+	next := 1
+	for _, p := range patches {
+		if st.Conflict != nil || p.patch.N > next {
+			st.NotTried = append(st.NotTried, p.patch.N)
+			continue
+		}
+		next = p.patch.N + 1
+		out, bad, err := r.applyPatch(ctx, tree, p, o)
+		if err != nil {
+			return nil, fmt.Errorf("apply patch %d/%d: %w", p.patch.N, s.Total, err)
+		}
+		if bad != nil {
+			st.Conflict = conflict(p.patch, bad)
+			continue
+		}
+		step := Step{N: p.patch.N, Subject: p.patch.Subject, Author: p.patch.Author,
+			How: out.how, Notes: append([]string{}, out.notes...)}
+		for i := range p.files {
+			step.Added += p.files[i].Added
+			step.Deleted += p.files[i].Deleted
+		}
+		if out.tree != tree || !out.nothing {
+			parent, tree = r.writeCommit(out.tree, parent, p.patch), out.tree
+		}
+		if out.nothing {
+			step.Added, step.Deleted = 0, 0
+		}
+		step.Commit, step.Tree = parent.String(), tree.String()
+		if out.module {
+			st.Submodules = append(st.Submodules, p.patch.N)
+		}
+		st.Steps = append(st.Steps, step)
+	}
+	return st, nil
+}
+
+func overLimit(st *Stack, patches []*parsed) bool {
+	files, hunks := 0, 0
+	for _, p := range patches {
+		files += len(p.files)
+		for i := range p.files {
+			hunks += len(p.files[i].Hunks)
+		}
+		reason := ""
+		switch {
+		case files > maxFiles:
+			reason = fmt.Sprintf("series changes more than %d files", maxFiles)
+		case hunks > maxHunks:
+			reason = fmt.Sprintf("series has more than %d hunks", maxHunks)
+		default:
+			continue
+		}
+		st.Conflict = conflict(p.patch, []refusal{{reason: reason}})
+		return true
+	}
+	return false
+}
+
+func conflict(p *mbox.Patch, bad []refusal) *mbox.Conflict {
+	c := &mbox.Conflict{N: p.N, Subject: p.Subject, Files: []mbox.ConflictFile{}}
+	for _, b := range bad {
+		c.Files = append(c.Files, mbox.ConflictFile{Path: b.path, Hunk: b.hunk, Line: b.line, Reason: b.reason})
+	}
+	return c
+}
+
+// parsed is a patch whose text was read, or the reasons why it cannot be used.
+type parsed struct {
+	patch *mbox.Patch
+	files []diff.File
+	bad   []refusal
+	names bool // bad is about names: the whole series is refused
+}
+
+// parse reads a patch's text. The base tree decides whether names that lack a/
+// and b/ are to be taken as they are.
+func (r *Repo) parse(base plumbing.Hash, p *mbox.Patch) (*parsed, error) {
+	out := &parsed{patch: p}
+	files, err := diff.Parse(p.Diff, diff.Guess)
+	if diff.SameHeaders(p.Diff) {
+		if plain, err0 := diff.Parse(p.Diff, 0); err0 == nil {
+			fits, err1 := r.fitsUnstripped(base, plain, files)
+			if err1 != nil {
+				return nil, err1
+			}
+			if fits || err != nil {
+				files, err = plain, nil
+			}
+		}
+	}
+	var no *diff.Error
+	if errors.As(err, &no) {
+		path, reason := no.Path, no.Error()
+		if path != "" && badPath(path) != "" {
+			out.names, reason = true, badPath(path)
+		}
+		out.bad = []refusal{{path: path, reason: reason}}
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.files = files
+	if bad := checkNames(files); bad != nil {
+		out.bad, out.names = bad, true
+		return out, nil
+	}
+	if len(files) == 0 && len(bytes.TrimSpace(p.Diff)) > 0 {
+		reason := "its text holds no diff that can be applied"
+		if combined(p.Diff) {
+			reason = "a combined diff of a merge cannot be applied"
+		}
+		out.bad = []refusal{{reason: reason}}
+	}
+	return out, nil
+}
+
+func combined(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte("diff --cc ")) || bytes.HasPrefix(line, []byte("diff --combined ")) {
+			return true
+		}
+	}
+	return false
+}
+
+// fitsUnstripped says that more of a patch's files are in the tree under their
+// names as they stand than with the first part stripped.
+func (r *Repo) fitsUnstripped(tree plumbing.Hash, plain, stripped []diff.File) (bool, error) {
+	count := func(files []diff.File) (n int, err error) {
+		ed := r.edit(tree)
+		for i := range files {
+			if files[i].Old == "" || badPath(files[i].Old) != "" {
+				continue
+			}
+			_, ok, err := ed.get(files[i].Old)
+			if err != nil {
+				return 0, err
+			}
+			if ok {
+				n++
+			}
+		}
+		return n, nil
+	}
+	a, err := count(plain)
+	if err != nil {
+		return false, err
+	}
+	b, err := count(stripped)
+	return a > b, err
+}
+
+// applied is an outcome with what became of the patch as a whole.
+type applied struct {
+	outcome
+	nothing bool // the patch is empty or already in the tree
+}
+
+// applyPatch applies one patch directly, else by a three-way merge, else finds
+// out whether it is in the tree already.
+func (r *Repo) applyPatch(ctx context.Context, tree plumbing.Hash, p *parsed, o Options) (*applied, []refusal, error) {
+	if p.bad != nil {
+		return nil, p.bad, nil
+	}
+	if len(p.files) == 0 {
+		return &applied{outcome{tree: tree, how: HowClean, notes: []string{"the patch is empty"}}, true}, nil, nil
+	}
+	out, bad, err := r.applyFiles(ctx, tree, p.files)
+	if err != nil {
+		return nil, nil, err
+	}
+	if bad == nil {
+		return &applied{outcome: *out}, nil, nil
+	}
+	if !o.NoThreeWay {
+		merged, why, err := r.threeWay(ctx, tree, p.files)
+		if err != nil {
+			return nil, nil, err
+		}
+		if why == nil {
+			nothing := merged.tree == tree
+			if nothing {
+				merged.notes = append(merged.notes, "the patch is in the base already")
+			}
+			return &applied{*merged, nothing}, nil, nil
+		}
+		bad = explain(bad, why)
+	}
+	back := make([]diff.File, len(p.files))
+	for i := range p.files {
+		if back[len(back)-1-i], err = p.files[i].Reverse(); err != nil {
+			return nil, bad, nil
+		}
+	}
+	if _, no, err := r.applyFiles(ctx, tree, back); err != nil {
+		return nil, nil, err
+	} else if no == nil {
+		return &applied{outcome{tree: tree, how: HowClean, notes: []string{"the patch is in the base already"}}, true}, nil, nil
+	}
+	return nil, bad, nil
+}
+
+// explain adds to the reasons why a patch does not apply why merging it was of
+// no use either.
+func explain(direct, merge []refusal) []refusal {
+	out := slices.Clone(direct)
+	for _, m := range merge {
+		i := slices.IndexFunc(out, func(d refusal) bool { return d.path == m.path })
+		if m.path == "" {
+			i = 0
+		}
+		if i < 0 {
+			m.reason = "three-way merge: " + m.reason
+			out = append(out, m)
+			continue
+		}
+		if !strings.Contains(out[i].reason, m.reason) {
+			out[i].reason += "; three-way merge: " + m.reason
+		}
+	}
+	return out
+}
