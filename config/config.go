@@ -110,7 +110,7 @@ func Read(name string, text []byte, v any) (*Document, error) {
 		}
 		return nil, Errors{fault}
 	}
-	doc := &Document{name: name, lines: found}
+	doc := &Document{name: name, lines: found, faulty: map[string]bool{}}
 	d := decoder{doc: doc}
 	d.top(data, v)
 	return doc, d.errs.Join(nil)
@@ -121,14 +121,17 @@ func Read(name string, text []byte, v any) (*Document, error) {
 // A path is made of table and key names (string) and of places in an array
 // (int, from 0): "benchmark", 1, "timeout".
 type Document struct {
-	name  string
-	lines map[string]int
+	name   string
+	lines  map[string]int
+	faulty map[string]bool
 }
 
-// Has says that the text gives a value at the path.
+// Has says that the text gives a value at the path, and one that could be
+// decoded: what is wrong with any other has been said.
 func (d *Document) Has(path ...any) bool {
-	_, ok := d.lines[key(path)]
-	return ok
+	k := key(path)
+	_, ok := d.lines[k]
+	return ok && !d.faulty[k]
 }
 
 // Line is where the path stands, from 1; if it is not in the text, the line of

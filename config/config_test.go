@@ -172,9 +172,9 @@ func TestSize(t *testing.T) {
 
 func TestDocument(t *testing.T) {
 	var v shape
-	doc, err := config.Read("f.toml", []byte("count = 1\n[[item]]\n\n[[item]]\nname = \"x\"\n"), &v)
-	if err != nil {
-		t.Fatal(err)
+	doc, err := config.Read("f.toml", []byte("count = 1\n[[item]]\n\n[[item]]\nname = \"x\"\n[table]\ncommand = 1\n"), &v)
+	if doc == nil || err == nil {
+		t.Fatalf("Read gives %v, %v; want a document and a fault", doc, err)
 	}
 	tests := []struct {
 		path []any
@@ -186,6 +186,7 @@ func TestDocument(t *testing.T) {
 		{[]any{"item", 1, "name"}, true, 5},
 		{[]any{"item", 1, "count"}, false, 4},
 		{[]any{"item", 0, "name"}, false, 2},
+		{[]any{"table", "command"}, false, 7}, // is no string
 		{[]any{"nothing", 3, "here"}, false, 1},
 	}
 	for _, test := range tests {

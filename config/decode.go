@@ -86,6 +86,7 @@ func (d *decoder) top(data map[string]any, v any) {
 }
 
 func (d *decoder) fault(path []any, format string, args ...any) {
+	d.doc.faulty[key(path)] = true
 	text := fmt.Sprintf(format, args...)
 	d.errs = append(d.errs, d.doc.Errorf(path, "%s: %s", dotted(path), text))
 }

@@ -52,7 +52,7 @@ func FuzzRead(f *testing.F) {
 
 // known checks that the document has a line for everything in a value.
 func known(t *testing.T, doc *Document, path []any, value any) {
-	if len(path) > 0 && !doc.Has(path...) {
+	if _, ok := doc.lines[key(path)]; !ok && len(path) > 0 {
 		t.Errorf("no line for %q", path)
 	}
 	switch v := value.(type) {

@@ -56,7 +56,7 @@ func place(parts ...any) []any { return parts }
 func (c *checker) all(f file) {
 	c.name(place("suite", "name"), "suite.name", f.Suite.Name)
 	if strings.ContainsFunc(f.Suite.Description, bad) {
-		c.fault(place("suite", "description"), "suite.description has control characters")
+		c.fault(place("suite", "description"), "suite.description has control or invisible characters")
 	}
 	c.build(f)
 	c.limits(f)
@@ -93,7 +93,7 @@ func bad(r rune) bool {
 func (c *checker) name(at []any, what, name string) {
 	switch {
 	case strings.ContainsFunc(name, bad):
-		c.fault(at, "%s = %q has control characters: use printable ones", what, name)
+		c.fault(at, "%s = %q has control or invisible characters: use printable ones", what, name)
 	case name != strings.TrimSpace(name):
 		c.fault(at, "%s = %q has blanks at an end: remove them", what, name)
 	case len(name) > maxName:
@@ -163,11 +163,7 @@ func (c *checker) duration(at []any, what string, d time.Duration) {
 // between checks a value that the file gives: zero stands for a default in
 // bench, but who writes 0 wants something else.
 func between[T cmp.Ordered](c *checker, at []any, what string, v, least, most T, show func(T) string) {
-	var zero T
 	if !c.doc.Has(at...) || v >= least && v <= most {
-		return
-	}
-	if v == zero && c.partial {
 		return
 	}
 	c.fault(at, "%s = %s is out of range: give %s to %s, or leave it out", what, show(v), show(least), show(most))
