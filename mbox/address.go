@@ -49,6 +49,36 @@ func ParseAddress(v string) Address {
 	return Address{Name: saneName(name, email), Email: email}
 }
 
+// ParseAddresses reads a decoded header value with several addresses, separated
+// by commas that stand outside quotes and comments.
+func ParseAddresses(v string) []Address {
+	var out []Address
+	start, depth, quoted := 0, 0, false
+	add := func(s string) {
+		if a := ParseAddress(s); a != (Address{}) {
+			out = append(out, a)
+		}
+	}
+	for i := 0; i < len(v); i++ {
+		switch c := v[i]; {
+		case c == '\\' && (quoted || depth > 0):
+			i++
+		case c == '"' && depth == 0:
+			quoted = !quoted
+		case quoted:
+		case c == '(':
+			depth++
+		case c == ')' && depth > 0:
+			depth--
+		case c == ',' && depth == 0:
+			add(v[start:i])
+			start = i + 1
+		}
+	}
+	add(v[start:])
+	return out
+}
+
 func saneName(name, email string) string {
 	if len(name) < 3 || len(name) > 60 || strings.ContainsAny(name, "@<>") {
 		return email

@@ -54,6 +54,11 @@ type Series struct {
 	Cover *Cover    `json:"cover"`
 	// Base is what the mails say of the base (base-commit), nil if nothing.
 	Base *Base `json:"base"`
+	// Prerequisites are what the mails say must be applied before.
+	Prerequisites []Prerequisite `json:"prerequisites,omitempty"`
+	// Notes tell a reader what was decided about the series beyond its mails: a
+	// patch taken from the version before.
+	Notes []string `json:"notes,omitempty"`
 	// Supersedes is the Message-ID of the series that this one replaces.
 	Supersedes *string `json:"supersedes"`
 	// Patches ascend by N and hold each number at most once.
@@ -117,6 +122,13 @@ type Base struct {
 	How    string `json:"how"`
 	// Reason tells a reader why this commit: one sentence without a full stop.
 	Reason string `json:"reason,omitempty"`
+}
+
+// Prerequisite is a change that a series needs beneath it, named by one of its
+// patch id (git patch-id --stable) and Message-ID.
+type Prerequisite struct {
+	PatchID   string `json:"patch_id,omitempty"`
+	MessageID string `json:"message_id,omitempty"`
 }
 
 // Skipped is a message that is no part of a series, and why.

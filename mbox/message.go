@@ -114,7 +114,7 @@ func (m *Message) readHeader() {
 		case is(f.name, "from") && m.From == (Address{}):
 			m.From = ParseAddress(DecodeHeader(unfold(f.value)))
 		case is(f.name, "reply-to"):
-			m.ReplyTo = append(m.ReplyTo, ParseAddress(DecodeHeader(unfold(f.value))))
+			m.ReplyTo = append(m.ReplyTo, ParseAddresses(DecodeHeader(unfold(f.value)))...)
 		case is(f.name, "subject") && m.Subject == "":
 			m.Subject = cleanSpace(DecodeHeader(unfold(f.value)))
 		case is(f.name, "date") && m.Date.IsZero():

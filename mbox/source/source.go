@@ -4,7 +4,7 @@
 //
 //	s, err := source.Open("series.mbox", os.Stdin)
 //	for {
-//		m, problem, err := s.Next() // io.EOF at the end
+//		m, problem, err := s.Next() // source.ErrEnd at the end
 //	}
 //
 // It stands at the head of the path of a series: out come messages, in the order
@@ -16,7 +16,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -41,14 +40,15 @@ func (e *InputError) Error() string { return e.Path + ": " + e.Reason }
 // Unwrap gives the system's error.
 func (e *InputError) Unwrap() error { return e.Err }
 
+// ErrEnd is given behind the last message. It is io.EOF.
+var ErrEnd = io.EOF
+
 // Source yields the messages of one input. Close it after use.
 type Source struct {
 	name   string
-	folder bool
 	files  []string // still to open
 	reader *mbox.Reader
 	closer []io.Closer
-	any    bool
 }
 
 // Open opens a file, folder or Maildir; "-" reads stdin, which is not closed. It
@@ -72,7 +72,6 @@ func Open(path string, stdin io.Reader) (*Source, error) {
 		}
 		return s, nil
 	}
-	s.folder = true
 	if s.files, err = mails(path); err != nil {
 		return nil, inputError(path, err)
 	}
@@ -218,16 +217,13 @@ func notMail(head []byte) string {
 }
 
 // Next gives the next message, or a Problem for one that could not be read, or
-// an error: io.EOF at the end; *InputError if the input as a whole held nothing.
-// In a folder a file that is no mail is a Problem.
+// an error, ErrEnd at the end. In a folder a file that is no mail is a Problem.
+// An empty input ends at once.
 func (s *Source) Next() (*mbox.Message, *mbox.Problem, error) {
 	for {
 		if s.reader == nil {
 			if len(s.files) == 0 {
-				if !s.any {
-					return nil, nil, &InputError{Path: s.name, Reason: "no patches found (it is empty)"}
-				}
-				return nil, nil, io.EOF
+				return nil, nil, ErrEnd
 			}
 			path := s.files[0]
 			s.files = s.files[1:]
@@ -236,13 +232,11 @@ func (s *Source) Next() (*mbox.Message, *mbox.Problem, error) {
 				if !errors.As(err, &ie) {
 					return nil, nil, err
 				}
-				s.any = true
 				return nil, &mbox.Problem{Position: path, Error: ie.Reason}, nil
 			}
 		}
 		m, p, err := s.reader.Next()
 		if err == nil {
-			s.any = true
 			return m, p, nil
 		}
 		s.reader = nil
@@ -253,10 +247,9 @@ func (s *Source) Next() (*mbox.Message, *mbox.Problem, error) {
 			continue
 		}
 		if errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) {
-			s.any = true
 			return nil, &mbox.Problem{Position: s.name, Error: "broken gzip file: " + err.Error()}, nil
 		}
-		return nil, nil, fmt.Errorf("%w", err)
+		return nil, nil, err
 	}
 }
 

@@ -1,0 +1,138 @@
+package series
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"patchbench/mbox"
+)
+
+// ChoiceError says that a listing holds no series, or more than one, that fits
+// what the user asked for. Its text says what to do.
+type ChoiceError struct {
+	// Series are those to choose from; empty if there is none.
+	Series []mbox.Series
+	Reason string
+}
+
+// Error is the reason, and each series on a line of its own if there are several.
+func (e *ChoiceError) Error() string {
+	if len(e.Series) < 2 {
+		return e.Reason
+	}
+	var out strings.Builder
+	out.WriteString(e.Reason)
+	for _, s := range e.Series {
+		fmt.Fprintf(&out, "\n  %s", s.Subject)
+		if s.Version > 1 {
+			fmt.Fprintf(&out, " (v%d)", s.Version)
+		}
+		if s.MessageID != "" {
+			fmt.Fprintf(&out, " <%s>", s.MessageID)
+		}
+	}
+	return out.String()
+}
+
+// Choose picks the one series of a listing: its newest version, or the given one
+// if version is not 0. patches selects some of its patches by number (`1-3,5`,
+// `4-`), "" all; the series then stays one of its Total and is missing what was
+// left out only if that is not there at all. It fails with *ChoiceError.
+func Choose(l mbox.Listing, version int, patches string) (*mbox.Series, error) {
+	if len(l.Series) == 0 {
+		return nil, &ChoiceError{Reason: "no patches found"}
+	}
+	replaced := make(map[string]bool)
+	for _, s := range l.Series {
+		if s.Supersedes != nil {
+			replaced[*s.Supersedes] = true
+		}
+	}
+	var candidates []mbox.Series
+	var versions []string
+	for _, s := range l.Series {
+		if version == 0 && (!replaced[s.MessageID] || s.MessageID == "") || s.Version == version {
+			candidates = append(candidates, s)
+		}
+		if v := "v" + strconv.Itoa(s.Version); !slices.Contains(versions, v) {
+			versions = append(versions, v)
+		}
+	}
+	if len(candidates) > 1 && version != 0 {
+		// Of a version that was posted twice the later counts.
+		candidates = slices.DeleteFunc(candidates, func(s mbox.Series) bool {
+			return slices.ContainsFunc(candidates, func(o mbox.Series) bool {
+				return o.Supersedes != nil && *o.Supersedes == s.MessageID && s.MessageID != ""
+			})
+		})
+	}
+	switch {
+	case len(candidates) == 0 && version != 0:
+		return nil, &ChoiceError{Reason: fmt.Sprintf("no version %d of the series in this mail; there is %s", version, strings.Join(versions, ", "))}
+	case len(candidates) == 0:
+		return nil, &ChoiceError{Reason: "no patches found"}
+	case len(candidates) > 1:
+		return nil, &ChoiceError{Series: candidates, Reason: fmt.Sprintf("%d series in this mail; give a file that holds only one of them:", len(candidates))}
+	}
+	s := candidates[0]
+	if patches == "" {
+		return &s, nil
+	}
+	picked, err := parseNumbers(patches, s.Total)
+	if err != nil {
+		return nil, err
+	}
+	var kept []mbox.Patch
+	for _, p := range s.Patches {
+		if picked[p.N] {
+			kept = append(kept, p)
+		}
+	}
+	var missing []int
+	for _, n := range s.Missing {
+		if picked[n] {
+			missing = append(missing, n)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, &ChoiceError{Reason: fmt.Sprintf("patches %s: none of them is in the mail; there are %s", patches, numbers(s.Patches))}
+	}
+	s.Patches, s.Received = kept, len(kept)
+	s.Missing, s.Complete = append([]int{}, missing...), len(missing) == 0
+	return &s, nil
+}
+
+func numbers(patches []mbox.Patch) string {
+	var out []string
+	for _, p := range patches {
+		out = append(out, strconv.Itoa(p.N))
+	}
+	return strings.Join(out, ", ")
+}
+
+// parseNumbers reads 1-3,5 and 4- (up to the last).
+func parseNumbers(s string, total int) (map[int]bool, error) {
+	picked := make(map[int]bool)
+	bad := &ChoiceError{Reason: fmt.Sprintf("patches %q: want numbers from 1 to %d as in 1-3,5", s, total)}
+	for _, part := range strings.Split(s, ",") {
+		from, to, ranged := strings.Cut(strings.TrimSpace(part), "-")
+		lo, ok := number(from)
+		hi := lo
+		if ranged && to == "" {
+			hi = total
+		} else if ranged {
+			var good bool
+			hi, good = number(to)
+			ok = ok && good
+		}
+		if !ok || lo < 1 || hi < lo || hi > total {
+			return nil, bad
+		}
+		for n := lo; n <= hi; n++ {
+			picked[n] = true
+		}
+	}
+	return picked, nil
+}

@@ -1,0 +1,198 @@
+// Package series makes series of patches out of messages. In go the messages of
+// a mailbox or a list, in any order; out come mbox.Series.
+//
+//  1. ParseSubject takes a subject apart: tags, version, number of total.
+//  2. FindPatch takes a mail's body apart: commit message, author, diff.
+//  3. A Collector puts the patches of one posting together, by thread first and
+//     then by sender, total, version and time, and orders versions.
+//  4. Choose picks the series and the patches that a user asks for.
+//
+// Nothing here reads a clock, a file or a repository: the same messages give the
+// same series in whatever order they come.
+package series
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"patchbench/mbox"
+)
+
+// Options of a Collector. The zero value works.
+type Options struct {
+	// Scissors heeds scissors lines in every mail, as git mailinfo --scissors; they
+	// are always heeded in a reply that holds a diff.
+	Scissors bool
+	// Wait is how long an incomplete series waits after its last mail, GiveUp how
+	// long after its first; 0 means 30 minutes and 24 hours.
+	Wait, GiveUp time.Duration
+	// MaxPatches bounds a series; 0 means 100.
+	MaxPatches int
+	// DropDiffs keeps only the hash of each diff, for reading large archives.
+	DropDiffs bool
+}
+
+// Collector gathers messages and says which series they make up. It is not safe
+// for use by several goroutines.
+type Collector struct {
+	options  Options
+	records  []*record
+	problems []mbox.Problem
+	reported map[string]string // what Ready gave, by the series' first key
+	state    *state            // nil when a message came since
+}
+
+// NewCollector makes an empty Collector.
+func NewCollector(o Options) *Collector {
+	if o.Wait == 0 {
+		o.Wait = 30 * time.Minute
+	}
+	if o.GiveUp == 0 {
+		o.GiveUp = 24 * time.Hour
+	}
+	if o.MaxPatches == 0 {
+		o.MaxPatches = 100
+	}
+	return &Collector{options: o, reported: make(map[string]string)}
+}
+
+// AddProblem keeps a message that could not be read for the listing.
+func (c *Collector) AddProblem(p mbox.Problem) { c.problems = append(c.problems, p) }
+
+// record is what the collector keeps of one message.
+type record struct {
+	seq       int
+	id        string // "" if it has none
+	key       string
+	position  string
+	raw       string // subject as sent
+	subject   Subject
+	author    mbox.Address // of the mail
+	submitter string
+	date      time.Time
+	received  time.Time // zero until known
+	parents   []string  // ids, nearest first
+	lists     []string
+	patches   []Found
+	text      string
+	hints     Hints
+	bytes     int  // of the raw mail
+	bare      bool // a patch of hg export, no mail
+
+	skip string // why it is no part of a series, "" if it is
+}
+
+// Add takes one message in.
+func (c *Collector) Add(m *mbox.Message) {
+	content := findPatch(m, c.options.Scissors)
+	r := &record{
+		seq: len(c.records), id: m.ID, key: m.Key(), position: m.Position, raw: m.Subject,
+		subject: ParseSubject(m.Subject), author: Author(m), date: m.Date, received: m.Received,
+		patches: content.Patches, hints: content.Hints, bytes: len(m.Raw), lists: m.Lists,
+	}
+	r.submitter = strings.ToLower(r.author.Email)
+	if strings.Contains(strings.ToLower(m.From.Name), " via ") {
+		// A gateway's address stands for many people.
+		r.submitter += "|" + strings.ToLower(r.author.Name)
+	}
+	r.bare = m.From == (mbox.Address{}) && m.Subject == "" && m.ID == "" && len(r.patches) > 0
+	c.takeMercurial(m, r)
+	for i := range r.patches {
+		f := &r.patches[i]
+		if f.Patch.Author == (mbox.Address{}) {
+			c.AddProblem(mbox.Problem{MessageID: m.ID, Position: m.Position, Error: "no author: From has no address"})
+			return
+		}
+		if c.options.DropDiffs {
+			f.Patch.Diff, f.Patch.Notes = nil, ""
+		}
+	}
+	for i := len(m.InReplyTo) - 1; i >= 0; i-- {
+		r.parents = append(r.parents, m.InReplyTo[i])
+	}
+	for i := len(m.References) - 1; i >= 0 && len(r.parents) < 100; i-- {
+		r.parents = append(r.parents, m.References[i])
+	}
+	if len(r.patches) == 0 {
+		r.text = content.Text
+		if c.options.DropDiffs && !(r.subject.Numbered && r.subject.N == 0) {
+			r.text = ""
+		}
+	}
+	c.records = append(c.records, r)
+	c.state = nil
+}
+
+// takeMercurial reads the fields that hg email adds; they say more than the
+// subject, which may be folded or changed on its way.
+func (c *Collector) takeMercurial(m *mbox.Message, r *record) {
+	index, ok1 := number(strings.TrimSpace(m.Header("X-Mercurial-Series-Index")))
+	total, ok2 := number(strings.TrimSpace(m.Header("X-Mercurial-Series-Total")))
+	if !ok1 || !ok2 || index < 1 || len(r.patches) != 1 {
+		return
+	}
+	s := &r.patches[0].Subject
+	s.N, s.Total, s.Numbered = index, total, true
+	r.patches[0].Patch.N = index
+	if first := strings.Trim(m.Header("X-Mercurial-Series-Id"), "<> \t"); first != "" && first != r.id {
+		r.parents = append(r.parents, first)
+	}
+}
+
+// Listing tells what all messages so far are, each in exactly one list. Series
+// are in order of time.
+func (c *Collector) Listing() mbox.Listing {
+	s := c.assembled()
+	out := mbox.Listing{Series: []mbox.Series{}, Skipped: []mbox.Skipped{}, Problems: []mbox.Problem{}}
+	for _, p := range s.postings {
+		out.Series = append(out.Series, p.series)
+	}
+	out.Skipped = append(out.Skipped, s.skipped...)
+	out.Problems = append(out.Problems, c.problems...)
+	return out
+}
+
+// Ready gives the series that are complete or have waited long enough at this
+// time, each once, and again when more of it came. A message whose time of
+// arrival is unknown counts as arrived when Ready first saw it; dates that
+// senders wrote are never used for waiting.
+func (c *Collector) Ready(now time.Time) []mbox.Series {
+	for _, r := range c.records {
+		if r.received.IsZero() {
+			r.received = now
+		}
+	}
+	var out []mbox.Series
+	for _, p := range c.assembled().postings {
+		var first, last time.Time
+		for _, r := range p.records {
+			if first.IsZero() || r.received.Before(first) {
+				first = r.received
+			}
+			if r.received.After(last) {
+				last = r.received
+			}
+		}
+		if !p.series.Complete && now.Sub(last) < c.options.Wait && now.Sub(first) < c.options.GiveUp {
+			continue
+		}
+		content := fmt.Sprint(p.series.Version, p.series.Total, p.series.Missing)
+		for _, patch := range p.series.Patches {
+			content += patch.MessageID + strconv.Itoa(patch.N) + patch.DiffSHA256
+		}
+		if key := p.head().key; c.reported[key] != content {
+			c.reported[key] = content
+			out = append(out, p.series)
+		}
+	}
+	return out
+}
+
+func (c *Collector) assembled() *state {
+	if c.state == nil {
+		c.state = assemble(c.records, c.options)
+	}
+	return c.state
+}

@@ -1,0 +1,219 @@
+package series
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"patchbench/mbox"
+)
+
+// versions finds for each posting the one that it replaces, numbers those that
+// repeat an earlier one without saying so, and completes a reroll of single
+// patches from the version before.
+func (a *assembler) versions() {
+	groups := make(map[string][]*posting) // earlier postings of each sender
+	for _, p := range a.all {
+		earlier := groups[p.submitter]
+		if p.before = a.predecessor(p, earlier); p.before != nil {
+			if q := p.before; !p.hasVersion {
+				p.version = q.version
+				if !p.resend {
+					p.version++
+				}
+			}
+			if a.sentAgain(p) {
+				continue
+			}
+			a.fill(p)
+		}
+		groups[p.submitter] = append(earlier, p)
+	}
+}
+
+// predecessor is the newest earlier posting of the same sender that p is a new
+// version of: named by Supersedes, or with the same title or half of the patch
+// titles, or, when p states its version, in the same thread.
+func (a *assembler) predecessor(p *posting, earlier []*posting) *posting {
+	var best *posting
+	bestRank := 0
+	for i := len(earlier) - 1; i >= 0; i-- {
+		q := earlier[i]
+		if p.hasVersion && q.version > p.version {
+			continue
+		}
+		rank := 0
+		sameThread := a.root(p.head().key) == a.root(q.head().key)
+		switch {
+		case p.supersedes() != "" && q.hasID(p.supersedes()):
+			rank = 4
+		case p.sameTitle(q) && (sameThread || p.hasVersion || p.resend || p.sharesFile(q)):
+			rank = 3
+		case p.hasVersion && sameThread && !(q.version == p.version):
+			rank = 2
+		}
+		// A version between the two is nearer than one before it.
+		if rank > bestRank || rank > 0 && rank == bestRank && q.version > best.version {
+			best, bestRank = q, rank
+		}
+	}
+	return best
+}
+
+func (p *posting) supersedes() string {
+	for _, r := range p.records {
+		if r.hints.Supersedes != "" {
+			return r.hints.Supersedes
+		}
+	}
+	return ""
+}
+
+func (p *posting) hasID(id string) bool {
+	return slices.ContainsFunc(p.records, func(r *record) bool { return r.id == id })
+}
+
+// sameTitle compares covers' titles, or else patches'.
+func (p *posting) sameTitle(q *posting) bool {
+	if p.cover != nil && q.cover != nil && fold(p.cover.subject.Text) == fold(q.cover.subject.Text) {
+		return true
+	}
+	have := make(map[string]bool, len(q.slots))
+	for _, s := range q.slots {
+		have[fold(s.patch.Patch.Subject)] = true
+	}
+	same := 0
+	for _, s := range p.slots {
+		if t := fold(s.patch.Patch.Subject); t != "" && have[t] {
+			same++
+		}
+	}
+	return same > 0 && 2*same >= min(len(p.slots), len(q.slots))
+}
+
+func fold(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
+
+func (p *posting) sharesFile(q *posting) bool {
+	have := make(map[string]bool)
+	for _, s := range q.slots {
+		for _, f := range s.patch.Patch.Files {
+			have[f] = true
+		}
+	}
+	for _, s := range p.slots {
+		if slices.ContainsFunc(s.patch.Patch.Files, func(f string) bool { return have[f] }) {
+			return true
+		}
+	}
+	return false
+}
+
+// sentAgain drops a part of a series that was sent once more, unchanged.
+func (a *assembler) sentAgain(p *posting) bool {
+	q := p.before
+	if p.version != q.version || p.total != q.total || p.cover != nil || len(p.slots) >= p.total || len(p.slots) == 0 {
+		return false
+	}
+	for n, s := range p.slots {
+		if q.slots[n] == nil || q.slots[n].patch.Patch.DiffSHA256 != s.patch.Patch.DiffSHA256 {
+			return false
+		}
+	}
+	for _, r := range p.records {
+		r.skip = "sent again, unchanged; the first copy is used"
+	}
+	p.merged = q
+	return true
+}
+
+// fill completes [PATCH v2 3/7] in reply to 3/7: the other patches are those of
+// the version before.
+func (a *assembler) fill(p *posting) {
+	q := p.before
+	if p.cover != nil || p.lone || p.total != q.total || p.version <= q.version || len(p.slots) >= p.total {
+		return
+	}
+	for n, s := range p.slots {
+		old := q.slots[n]
+		if old == nil || old.from.id == "" || len(s.from.parents) == 0 || s.from.parents[0] != old.from.id {
+			return
+		}
+	}
+	for n := 1; n <= p.total; n++ {
+		if p.slots[n] == nil && q.slots[n] != nil {
+			p.slots[n] = q.slots[n]
+			p.notes = append(p.notes, fmt.Sprintf("patch %d is that of version %d", n, q.version))
+		}
+	}
+}
+
+// build makes the series out of the posting.
+func (p *posting) build() {
+	head := p.head()
+	s := mbox.Series{
+		MessageID: head.id, Version: p.version, Total: p.total,
+		Tags: []string{}, Missing: []int{}, Lists: []string{}, Patches: []mbox.Patch{}, Notes: p.notes,
+		Author: head.author, Date: head.date,
+	}
+	tags := head.subject.Tags
+	s.Subject = head.subject.Text
+	if p.cover != nil {
+		s.Cover = &mbox.Cover{MessageID: p.cover.id, Subject: p.cover.subject.Text, Body: p.cover.text}
+	}
+	for _, n := range sortedKeys(p.slots) {
+		slot := p.slots[n]
+		patch := slot.patch.Patch
+		patch.N = n
+		if len(s.Patches) == 0 && p.cover == nil {
+			s.Author, s.Subject, tags = patch.Author, patch.Subject, slot.patch.Subject.Tags
+			if s.Date.IsZero() {
+				s.Date = patch.Date
+			}
+		}
+		s.Patches = append(s.Patches, patch)
+		// An extra [PATCH 3/2] makes the series longer.
+		s.Total = max(s.Total, n)
+	}
+	s.Tags = append(s.Tags, tags...)
+	for n := 1; n <= s.Total; n++ {
+		if p.slots[n] != nil {
+			s.Received++
+		} else {
+			s.Missing = append(s.Missing, n)
+		}
+	}
+	s.Complete = len(s.Missing) == 0
+	if p.before != nil {
+		id := p.before.head().id
+		s.Supersedes = &id
+	} else if id := p.supersedes(); id != "" {
+		s.Supersedes = &id
+	}
+	p.addHints(&s)
+	p.series = s
+}
+
+// addHints takes in what the mails say of the base; the cover speaks first, then
+// the patches in order.
+func (p *posting) addHints(s *mbox.Series) {
+	var order []*record
+	if p.cover != nil {
+		order = append(order, p.cover)
+	}
+	for _, n := range sortedKeys(p.slots) {
+		if r := p.slots[n].from; !slices.Contains(order, r) {
+			order = append(order, r)
+		}
+	}
+	for _, r := range order {
+		s.Lists = union(s.Lists, r.lists)
+		if s.Base == nil && r.hints.BaseCommit != "" {
+			s.Base = &mbox.Base{Commit: r.hints.BaseCommit, How: mbox.HowBaseCommit, Reason: "the mail says base-commit"}
+		}
+		for _, pre := range r.hints.Prerequisites {
+			if !slices.Contains(s.Prerequisites, pre) {
+				s.Prerequisites = append(s.Prerequisites, pre)
+			}
+		}
+	}
+}
