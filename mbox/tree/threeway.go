@@ -20,11 +20,8 @@ func (r *Repo) threeWay(ctx context.Context, tree plumbing.Hash, files []diff.Fi
 		if f.Create == diff.Yes || f.Create == diff.Unknown && f.OldID == "" {
 			continue
 		}
-		mode, id := f.OldMode, plumbing.ZeroHash
-		switch {
-		case mode&diff.TypeMask == diff.TypeModule:
-			id = moduleBefore(f)
-		default:
+		mode, id := f.OldMode, moduleBefore(f)
+		if mode&diff.TypeMask != diff.TypeModule {
 			id = r.blobByPrefix(f.OldID)
 		}
 		if id.IsZero() && f.Added == 0 && f.Deleted == 0 && !f.IsBinary {

@@ -305,9 +305,8 @@ func readLoose(path string) (plumbing.ObjectType, []byte, error) {
 // cache keeps unpacked objects that are bases of deltas, the last used ones
 // first to stay, by pack and offset.
 type cache struct {
-	mu   sync.Mutex
-	max  int
-	used int
+	mu  sync.Mutex
+	max int
 	// Two generations stand in for a list of uses: what is read from the older
 	// one moves to the younger, and the older is dropped when both are full.
 	young, old map[cacheKey]entry
