@@ -138,7 +138,10 @@ func (r *Reader) begin() {
 	if bytes.HasPrefix(r.buf, []byte("\xef\xbb\xbf")) {
 		r.start = 3
 	}
-	if !r.skipBlank() {
+	for r.skipBlank() && (r.buf[r.start] == ' ' || r.buf[r.start] == '\t') {
+		r.start++
+	}
+	if r.start >= len(r.buf) {
 		return
 	}
 	line := r.buf[r.start:lineEnd(r.buf, r.start)]

@@ -175,7 +175,7 @@ func (s *Source) read(name string, r io.Reader) error {
 
 // notMail says why the first bytes of an input are no mail, "" if they may be one.
 func notMail(head []byte) string {
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), "\r\n")
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	if len(head) == 0 || bytes.HasPrefix(head, []byte("# HG changeset patch")) {
 		return ""
 	}
