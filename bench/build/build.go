@@ -123,10 +123,7 @@ func (b *Builder) build(ctx context.Context, version int, dir string) (bench.Bui
 	} else if !info.IsDir() {
 		return bench.Build{}, fmt.Errorf("%s is no folder", src)
 	}
-	if err := os.RemoveAll(out); err != nil {
-		return bench.Build{}, err
-	}
-	if err := os.Mkdir(out, 0o755); err != nil {
+	if err := fresh(out); err != nil {
 		return bench.Build{}, err
 	}
 	for _, d := range []string{src, out} {
@@ -296,10 +293,7 @@ func (b *Builder) caches(version int, dir string) ([]sandbox.Mount, error) {
 	var mounts []sandbox.Mount
 	for _, name := range b.suite.Build.Cache {
 		host := filepath.Join(dir, "cache", name)
-		if err := os.RemoveAll(host); err != nil {
-			return nil, err
-		}
-		if err := os.MkdirAll(host, 0o755); err != nil {
+		if err := fresh(host); err != nil {
 			return nil, err
 		}
 		if version != 0 && base != "" {
@@ -324,19 +318,34 @@ func (b *Builder) Copy(made bench.Build, dir string) (bench.Build, error) {
 	}
 	for _, name := range []string{"src", "out"} {
 		to := filepath.Join(dir, name)
-		if err := os.RemoveAll(to); err != nil {
-			return bench.Build{}, fmt.Errorf("copy build of version %d: %w", made.Version, err)
+		err := fresh(to)
+		if err == nil {
+			err = copyTree(filepath.Join(made.Dir, name), to)
 		}
-		if err := os.MkdirAll(to, 0o755); err != nil {
-			return bench.Build{}, fmt.Errorf("copy build of version %d: %w", made.Version, err)
+		if err == nil {
+			err = b.own(to)
 		}
-		if err := copyTree(filepath.Join(made.Dir, name), to); err != nil {
-			return bench.Build{}, fmt.Errorf("copy build of version %d: %w", made.Version, err)
-		}
-		if err := b.own(to); err != nil {
+		if err != nil {
 			return bench.Build{}, fmt.Errorf("copy build of version %d: %w", made.Version, err)
 		}
 	}
 	made.Dir = dir
 	return made, nil
+}
+
+// fresh makes an empty folder that the uid of programs can enter, with its
+// parent if need be.
+func fresh(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if err := os.Mkdir(parent, 0o755); err == nil {
+		if err := os.Chmod(parent, 0o755); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return os.Mkdir(dir, 0o755)
 }
