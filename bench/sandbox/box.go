@@ -174,7 +174,12 @@ func unreachable(path string, uid int) string {
 func (s *Sandbox) checkMounts(b Box) error {
 	for _, m := range b.Mounts {
 		if !filepath.IsAbs(m.Host) || !filepath.IsAbs(m.Inside) || filepath.Clean(m.Inside) != m.Inside {
-			return fmt.Errorf("mount %s at %s: both must be absolute paths without . or ..", m.Host, m.Inside)
+			return fmt.Errorf("mount %s at %s: both must be absolute and clean paths", m.Host, m.Inside)
+		}
+		for _, own := range []string{"/tmp", "/var/tmp", "/dev", "/proc"} {
+			if under(m.Inside, own) || m.Inside == "/" {
+				return fmt.Errorf("mount %s at %s: programs find their own %s there, which is emptied; choose another place", m.Host, m.Inside, own)
+			}
 		}
 		if _, err := os.Stat(m.Host); err != nil {
 			return fmt.Errorf("mount at %s: %w", m.Inside, err)

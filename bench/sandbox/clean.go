@@ -43,55 +43,69 @@ func (h *host) killDescendants() {
 // others lists the live processes that stem from the runner: in a box all but
 // itself, else its descendants.
 func (h *host) others() []int {
-	names, err := readNames("/proc", -1)
-	if err != nil {
-		return nil
-	}
-	parents := map[int]int{}
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
-			continue
-		}
-		// PID (NAME) STATE PPID ..., and NAME may hold anything.
-		_, rest, _ := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(" "))
-		f := bytes.Fields(rest)
-		if len(f) < 2 {
-			continue
-		}
-		parent, _ := strconv.Atoi(string(f[1]))
-		if f[0][0] == 'Z' || f[0][0] == 'X' {
-			parent = -parent // passes its children on to the runner, but is none
-		}
-		parents[pid] = parent
-	}
+	procs := processes()
 	var found []int
-	for pid, parent := range parents {
-		if parent < 0 {
-			continue
-		}
-		if h.Boxed || descends(parents, pid, os.Getpid()) {
+	for pid, p := range procs {
+		if pid != os.Getpid() && !p.dead && (h.Boxed || descends(procs, pid, os.Getpid())) {
 			found = append(found, pid)
 		}
 	}
 	return found
 }
 
-func descends(parents map[int]int, pid, from int) bool {
-	for range len(parents) + 1 {
-		parent, ok := parents[pid]
-		parent = max(parent, -parent)
-		if parent == from {
-			return true
+// process is what is read of one in /proc.
+type process struct {
+	parent int
+	dead   bool // not waited for yet
+}
+
+func processes() map[int]process {
+	names, err := readNames("/proc", -1)
+	if err != nil {
+		return nil
+	}
+	procs := map[int]process{}
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
 		}
+		stat, err := os.ReadFile("/proc/" + name + "/stat")
+		if err != nil {
+			continue // ended meanwhile
+		}
+		if p, ok := parseStat(stat); ok {
+			procs[pid] = p
+		}
+	}
+	return procs
+}
+
+// parseStat reads /proc/PID/stat: PID (NAME) STATE PARENT ..., where NAME is of
+// the program's choice.
+func parseStat(stat []byte) (process, bool) {
+	end := bytes.LastIndexByte(stat, ')')
+	if end < 0 {
+		return process{}, false
+	}
+	f := bytes.Fields(stat[end+1:])
+	if len(f) < 2 {
+		return process{}, false
+	}
+	parent, err := strconv.Atoi(string(f[1]))
+	return process{parent, f[0][0] == 'Z' || f[0][0] == 'X'}, err == nil
+}
+
+func descends(procs map[int]process, pid, from int) bool {
+	for range procs { // no chain is longer, were it read while it changed
+		p, ok := procs[pid]
 		if !ok {
 			return false
 		}
-		pid = parent
+		if p.parent == from {
+			return true
+		}
+		pid = p.parent
 	}
 	return false
 }
@@ -121,7 +135,13 @@ func (h *host) mode() os.FileMode {
 // empty removes everything in dir and sets its mode. A program may have left what os.RemoveAll
 // fails on: folders without permissions, or nested deeper than a path can say.
 // So a folder's own folders are moved up before it is removed.
+//
+// It stays within dir's file system: what is mounted below is not the run's.
 func empty(dir string, mode os.FileMode) error {
+	var top unix.Stat_t
+	if err := unix.Lstat(dir, &top); err != nil {
+		return &os.PathError{Op: "lstat", Path: dir, Err: err}
+	}
 	// Programs own dir itself. Of a file system like mqueue the kernel does.
 	if err := os.Chmod(dir, mode); err != nil && !errors.Is(err, os.ErrPermission) {
 		return err
@@ -136,7 +156,7 @@ func empty(dir string, mode os.FileMode) error {
 			return nil
 		}
 		for _, name := range names {
-			if err := remove(dir, filepath.Join(dir, name), &next); err != nil {
+			if err := remove(dir, top.Dev, filepath.Join(dir, name), &next); err != nil {
 				return err
 			}
 		}
@@ -144,11 +164,11 @@ func empty(dir string, mode os.FileMode) error {
 }
 
 // remove removes one file, or one folder after moving its folders up to top.
-func remove(top, path string, next *int) error {
+func remove(top string, dev uint64, path string, next *int) error {
 	if gone(path) {
 		return nil
 	}
-	if err := os.Chmod(path, 0o700); err != nil {
+	if err := open(path, dev); err != nil {
 		return err
 	}
 	for {
@@ -165,7 +185,7 @@ func remove(top, path string, next *int) error {
 				continue
 			}
 			// Moving a folder changes its .. entry, which takes permission.
-			if err := os.Chmod(child, 0o700); err != nil {
+			if err := open(child, dev); err != nil {
 				return err
 			}
 			if err := moveUp(top, child, next); err != nil {
@@ -173,6 +193,18 @@ func remove(top, path string, next *int) error {
 			}
 		}
 	}
+}
+
+// open lets us into a folder of the file system dev.
+func open(path string, dev uint64) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return &os.PathError{Op: "lstat", Path: path, Err: err}
+	}
+	if uint64(st.Dev) != dev {
+		return fmt.Errorf("%s is another file system", path)
+	}
+	return os.Chmod(path, 0o700)
 }
 
 // gone removes a file or an empty folder.

@@ -24,6 +24,10 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o711); err != nil { // the uid of programs goes through it
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	runnerBinary = filepath.Join(dir, "runner")
 	build := exec.Command("go", "build", "-o", runnerBinary, "./testdata/runner")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -80,10 +80,7 @@ func probe(args []string) {
 		try   func() bool
 	}{
 		{"write to the system", canWriteSystem},
-		{"mount", func() bool {
-			return unix.Mount("", "/usr", "", unix.MS_BIND|unix.MS_REMOUNT, "") == nil ||
-				unix.Mount("none", "/tmp", "tmpfs", 0, "") == nil
-		}},
+		{"mount", canMount},
 		{"read the bot's environment", canReadEnvironment},
 		{"read an inherited descriptor (" + strings.Join(inherited, " ") + ")", func() bool { return len(inherited) > 0 }},
 		{"open the runner's descriptors", canOpenRunner},
@@ -132,6 +129,22 @@ func canWriteSystem() bool {
 		}
 	}
 	return false
+}
+
+func canMount() bool {
+	if unix.Mount("", "/usr", "", unix.MS_BIND|unix.MS_REMOUNT, "") == nil {
+		return true
+	}
+	dir, err := os.MkdirTemp("", "probe-")
+	if err != nil {
+		return false
+	}
+	defer os.Remove(dir)
+	if unix.Mount("none", dir, "tmpfs", 0, "") != nil {
+		return false
+	}
+	_ = unix.Unmount(dir, 0) // the machine is the user's, if this is no box
+	return true
 }
 
 // canReadEnvironment looks for more than the runner's own environment, which

@@ -1,18 +1,13 @@
 package sandbox
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -82,7 +77,7 @@ func (h *host) carryOut(r *run) error {
 		return nil
 	}
 	r.out, err = newOutput(h.Limits.OutputBytes, r.KeepStdout, func() {
-		h.end(r, fmt.Sprintf("printed more than %d bytes", h.Limits.OutputBytes))
+		h.end(r, "printed more than "+size(h.Limits.OutputBytes))
 	})
 	if err != nil {
 		return err
@@ -230,7 +225,7 @@ func (h *host) fill(r *run) error {
 	}
 	r.out.wait()
 	if r.out.tooMuch() && r.limit == "" {
-		r.limit = fmt.Sprintf("printed more than %d bytes", h.Limits.OutputBytes)
+		r.limit = "printed more than " + size(h.Limits.OutputBytes)
 	}
 	if r.limit != "" {
 		res.Limit, res.Status, res.Signal = r.limit, -1, ""
@@ -348,95 +343,3 @@ func openStdin(name string) (*os.File, error) {
 	}
 	return f, nil
 }
-
-// output takes what a program prints.
-type output struct {
-	write []uintptr // the program's ends: standard output and error
-	read  []*os.File
-
-	left    atomic.Int64 // bytes that may still be printed
-	keep    int64
-	over    func()
-	log     tail
-	sum     hash.Hash // of standard output
-	kept    bytes.Buffer
-	readers sync.WaitGroup
-}
-
-func newOutput(limit, keep int64, over func()) (*output, error) {
-	o := &output{keep: keep, over: over, sum: sha256.New()}
-	o.left.Store(limit)
-	for i := range 2 {
-		var p [2]int
-		if err := syscall.Pipe2(p[:], syscall.O_CLOEXEC); err != nil {
-			o.close()
-			return nil, fmt.Errorf("make a pipe: %w", err)
-		}
-		o.write = append(o.write, uintptr(p[1]))
-		// A program that prints a lot waits for the reader less often. The
-		// kernel may refuse; the pipe is then as large as it was.
-		_, _ = unix.FcntlInt(uintptr(p[1]), unix.F_SETPIPE_SZ, 1<<20)
-		// Only our end: the program's must block.
-		if err := syscall.SetNonblock(p[0], true); err != nil {
-			syscall.Close(p[0])
-			o.close()
-			return nil, fmt.Errorf("make a pipe: %w", err)
-		}
-		f := os.NewFile(uintptr(p[0]), "output")
-		o.read = append(o.read, f)
-		o.readers.Go(func() { o.drain(f, i == 0) })
-	}
-	return o, nil
-}
-
-func (o *output) drain(f *os.File, stdout bool) {
-	defer f.Close()
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := f.Read(buf)
-		if n > 0 {
-			left := o.left.Add(int64(-n))
-			if stdout {
-				o.sum.Write(buf[:n])
-				if room := o.keep - int64(o.kept.Len()); room > 0 {
-					o.kept.Write(buf[:min(int64(n), room)])
-				}
-			}
-			o.log.Write(buf[:n])
-			// The rest is read too, so that nothing blocks while it is killed.
-			if left < 0 && left+int64(n) >= 0 {
-				o.over()
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// started closes the program's ends on our side.
-func (o *output) started() {
-	for _, fd := range o.write {
-		syscall.Close(int(fd))
-	}
-	o.write = nil
-}
-
-func (o *output) close() {
-	o.started()
-	for _, f := range o.read {
-		f.Close()
-	}
-	o.readers.Wait()
-}
-
-// wait reads to the end. In unsafe mode a process that got away could hold the
-// pipe open, hence the deadline.
-func (o *output) wait() {
-	for _, f := range o.read {
-		_ = f.SetReadDeadline(time.Now().Add(5 * time.Second)) // closed already: read to its end
-	}
-	o.readers.Wait()
-}
-
-func (o *output) tooMuch() bool { return o.left.Load() < 0 }

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +34,7 @@ type Runner struct {
 	orders  *os.File
 	answers chan answer   // closed when the runner's end of the pipe is closed
 	exited  chan struct{} // closed when the process has been waited for
-	stderr  tail
+	stderr  tail          // what bubblewrap and the runner complain of
 
 	busy   sync.Mutex // held during a Do
 	encode *json.Encoder
@@ -333,34 +332,12 @@ func (r *Runner) removeTmp() error {
 	return nil
 }
 
-// tail keeps the last 8 KiB written to it. It may be written to by several
-// goroutines.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-const tailBytes = 8 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := len(p)
-	if len(p) > tailBytes {
-		p = p[len(p)-tailBytes:]
+// size writes a number of bytes for people: "64 MiB", "1000 bytes".
+func size(bytes int64) string {
+	if bytes >= 1<<20 && bytes%(1<<20) == 0 {
+		return strconv.FormatInt(bytes>>20, 10) + " MiB"
 	}
-	if over := len(t.buf) + len(p) - tailBytes; over > 0 {
-		t.buf = append(t.buf[:0], t.buf[over:]...)
-	}
-	t.buf = append(t.buf, p...)
-	return n, nil
-}
-
-// String gives the text from the first whole UTF-8 character on.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.ToValidUTF8(t.buf, []byte("\uFFFD")))
+	return strconv.FormatInt(bytes, 10) + " bytes"
 }
 
 // seconds writes a duration for people: "600 s", "1.5 s".

@@ -1,0 +1,92 @@
+package sandbox
+
+import (
+	"context"
+	"os/exec"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Run these by
+//
+//	go test -run '^$' -bench . ./bench/sandbox
+
+func median(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}
+
+// BenchmarkStart is the start and the end of a box; start-ns is the start alone.
+func BenchmarkStart(b *testing.B) {
+	s := openBoxed(b)
+	var took []time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		r, err := s.Start(context.Background(), Box{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(begin))
+		if err := r.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(median(took)), "start-ns/op")
+}
+
+// BenchmarkTrue compares `true` started by this process, as bare as Go can, with
+// a run in a box. wall-ns is the median of what is reported as Wall: figures,
+// while ns/op has all that a run costs, to the empty /tmp.
+func BenchmarkTrue(b *testing.B) {
+	b.Run("bare", func(b *testing.B) {
+		path, err := exec.LookPath("true")
+		if err != nil {
+			b.Fatal(err)
+		}
+		var took []time.Duration
+		for b.Loop() {
+			begin := time.Now()
+			pid, err := syscall.ForkExec(path, []string{"true"}, &syscall.ProcAttr{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+				b.Fatal(err)
+			}
+			took = append(took, time.Since(begin))
+		}
+		b.ReportMetric(float64(median(took)), "wall-ns/op")
+	})
+	for _, peaks := range []bool{false, true} {
+		b.Run("box/peaks="+strconv.FormatBool(peaks), func(b *testing.B) {
+			r := start(b, openBoxed(b), Box{})
+			var took []time.Duration
+			for b.Loop() {
+				took = append(took, do(b, r, Command{Args: []string{"true"}, Peaks: peaks}).Wall)
+			}
+			b.ReportMetric(float64(median(took)), "wall-ns/op")
+		})
+	}
+}
+
+// BenchmarkTrace is the cost of following a program that forks a lot: stop-ns is
+// what one stop adds to its wall time.
+func BenchmarkTrace(b *testing.B) {
+	r := start(b, openBoxed(b), Box{})
+	line := []string{"sh", "-c", "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"}
+	var plain, traced []time.Duration
+	stops := 0
+	for b.Loop() {
+		plain = append(plain, do(b, r, Command{Args: line}).Wall)
+		res := do(b, r, Command{Args: line, Peaks: true})
+		traced = append(traced, res.Wall)
+		stops = res.Stops
+	}
+	p, t := median(plain), median(traced)
+	b.ReportMetric(float64(t-p)/float64(stops), "stop-ns/op")
+	b.ReportMetric(float64(t)/float64(p), "traced/plain")
+	b.ReportMetric(float64(stops), "stops/op")
+}

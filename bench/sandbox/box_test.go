@@ -1,0 +1,362 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// workDir is a temporary folder that the uid of programs can reach.
+func workDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(filepath.Dir(runnerBinary), "work-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestEnvironment(t *testing.T) {
+	modes(t, func(t *testing.T, s *Sandbox) {
+		t.Setenv("PATCHBENCH_SECRET", "secret")
+		dir := workDir(t)
+		r := start(t, s, Box{Mounts: []Mount{{Host: dir, Inside: "/build/src"}}})
+		res := do(t, r, Command{Args: []string{"env"}, KeepStdout: 1 << 16,
+			Env: []string{"A=1", "LANG=de_DE", "LIBS=/build/src/lib:/build/src:x:/build/srcs", "A=2"}})
+		got := strings.Split(strings.TrimSpace(string(res.Stdout)), "\n")
+		slices.Sort(got)
+		want := []string{
+			"A=2",
+			"HOME=" + r.Path("/tmp/home"),
+			"LANG=de_DE",
+			"LIBS=" + r.Path("/build/src") + "/lib:" + r.Path("/build/src") + ":x:/build/srcs",
+			"PATH=" + s.Facts().Path,
+			"TMPDIR=" + r.Path("/tmp"),
+			"TZ=UTC",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		if boxed := !s.Facts().Unsafe; boxed != (r.Path("/build/src") == "/build/src") {
+			t.Errorf("/build/src is %s, boxed: %t", r.Path("/build/src"), boxed)
+		}
+	})
+}
+
+func TestInputAndOutput(t *testing.T) {
+	modes(t, func(t *testing.T, s *Sandbox) {
+		dir := workDir(t)
+		text := strings.Repeat("0123456789abcde\n", 10000)
+		if err := os.WriteFile(filepath.Join(dir, "in"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r := start(t, s, Box{Mounts: []Mount{{Host: dir, Inside: "/build/src"}}})
+		sum := sha256.Sum256([]byte(text))
+		for _, tt := range []struct {
+			keep int64
+			want string
+		}{{0, ""}, {20, text[:20]}, {1 << 20, text}} {
+			res := do(t, r, Command{Args: []string{"sh", "-c", "cat; echo wrong >&2"}, Dir: "/build/src", Stdin: "/build/src/in", KeepStdout: tt.keep})
+			if diff := cmp.Diff(tt.want, string(res.Stdout)); diff != "" {
+				t.Errorf("keep %d: %s", tt.keep, diff)
+			}
+			if res.StdoutSHA256 != hex.EncodeToString(sum[:]) {
+				t.Errorf("keep %d: digest %s", tt.keep, res.StdoutSHA256)
+			}
+			if len(res.LogTail) != 8<<10 || !strings.Contains(res.LogTail, "wrong\n") {
+				t.Errorf("keep %d: log tail of %d bytes ends in %q", tt.keep, len(res.LogTail), res.LogTail[len(res.LogTail)-20:])
+			}
+		}
+	})
+}
+
+// TestNoWayOut has programs try what they must not be able to do.
+func TestNoWayOut(t *testing.T) {
+	s := openBoxed(t)
+	secret := filepath.Join(workDir(t), "secret")
+	if err := os.WriteFile(secret, []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := workDir(t)
+	if err := s.Own(out); err != nil {
+		t.Fatal(err)
+	}
+	shown := filepath.Dir(runnerBinary)
+	r, known := knownBox(t, s, Limits{})
+	for _, tt := range []struct {
+		name string
+		args []string
+	}{
+		{"attack the runner", []string{known, "attack"}},
+		{"signals are the default", []string{known, "signals"}},
+		{"write to a mount for reading", []string{"sh", "-c", "touch /build/out/x && echo wrote"}},
+		{"write to the system", []string{"sh", "-c", "for d in / /usr /etc /dev /var /build /sys/devices/system/cpu; do touch $d/x && echo wrote $d; done"}},
+		{"reach the bot's files", []string{"sh", "-c", "ls " + secret + " /root /home /proc/1/root/ " + shown}},
+		{"reach the network", []string{"sh", "-c", "grep -v -e Inter- -e face -e lo: /proc/net/dev"}},
+		{"be another", []string{"sh", "-c", "su root -c id; setpriv --reuid 0 id; unshare -Ur id"}},
+		{"see other processes", []string{"sh", "-c", "for p in /proc/[0-9]*; do case $p in /proc/1|/proc/$$) ;; *) echo $p;; esac; done"}},
+		{"keep the mounts writable", []string{"sh", "-c", "mount -o remount,rw /usr && echo remounted; mount -t tmpfs x /tmp && echo mounted"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res := do(t, r, Command{Args: tt.args, KeepStdout: 4096})
+			if len(res.Stdout) != 0 || res.NotStarted != "" {
+				t.Errorf("%s %s", res.Stdout, res.NotStarted)
+			}
+		})
+	}
+	if res := do(t, r, Command{Args: []string{"true"}}); !res.OK() {
+		t.Errorf("the runner is not itself any more: %+v", res)
+	}
+}
+
+// TestNothingStays has a program leave all that it can and another look for it.
+func TestNothingStays(t *testing.T) {
+	r, known := knownBox(t, openBoxed(t), Limits{})
+	for range 2 {
+		if res := do(t, r, Command{Args: []string{known, "leave"}}); !res.OK() {
+			t.Fatalf("%+v", res)
+		}
+		res := do(t, r, Command{Args: []string{known, "look"}, KeepStdout: 1 << 16})
+		if !res.OK() || len(res.Stdout) > 0 {
+			t.Fatalf("found %s%s", res.Stdout, res.LogTail)
+		}
+	}
+}
+
+// TestBounds has programs take all that they can get.
+func TestBounds(t *testing.T) {
+	s := openBoxed(t)
+	r, known := knownBox(t, s, Limits{MemoryBytes: minMemoryBytes, Processes: 64, DiskBytes: 8 << 20})
+	for _, tt := range []struct {
+		name string
+		args []string
+		says string // in its output
+		ok   func(Result) bool
+	}{
+		{"memory", []string{known, "hog"}, "mmap: Cannot allocate memory",
+			func(r Result) bool { return r.Status == 99 && near(r.RSSBytes, minMemoryBytes) }},
+		{"disk", []string{"sh", "-c", "cat /dev/zero >/tmp/x; stat -c %s /tmp/x"}, "No space left on device",
+			func(r Result) bool { return strings.HasSuffix(r.LogTail, "\n8388608\n") }},
+		{"shared memory", []string{"sh", "-c", "cat /dev/zero >/dev/shm/x; stat -c %s /dev/shm/x"}, "No space left on device",
+			func(r Result) bool { return strings.HasSuffix(r.LogTail, "\n67108864\n") }},
+		{"processes", []string{"sh", "-c", "b() { b | b & }; b; sleep 100"}, "fork", func(r Result) bool { return r.Limit == "timed out after 1 s" || r.Status == 2 }},
+		{"core", []string{"sh", "-c", "ulimit -c"}, "0\n", Result.OK},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			timeout := time.Minute
+			if tt.name == "processes" {
+				timeout = time.Second
+			}
+			res := do(t, r, Command{Args: tt.args, Timeout: timeout, Peaks: tt.name == "memory"})
+			if !tt.ok(res) || !strings.Contains(res.LogTail, tt.says) {
+				t.Errorf("%+v", res)
+			}
+			if res := do(t, r, Command{Args: []string{"true"}}); !res.OK() {
+				t.Errorf("the next run is not unharmed: %+v", res)
+			}
+		})
+	}
+}
+
+func TestStartSaysWhatIsWrong(t *testing.T) {
+	s := openBoxed(t)
+	closed := workDir(t)
+	inner := filepath.Join(closed, "inner")
+	if err := os.Mkdir(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		mount Mount
+		want  string
+		root  bool
+	}{
+		{"not there", Mount{Host: "/nowhere", Inside: "/build"}, "start box: mount at /build: stat /nowhere: no such file or directory", false},
+		{"relative", Mount{Host: "src", Inside: "/build"}, "start box: mount src at /build: both must be absolute and clean paths", false},
+		{"in /tmp", Mount{Host: "/usr", Inside: "/tmp/x"}, "start box: mount /usr at /tmp/x: programs find their own /tmp there, which is emptied; choose another place", false},
+		{"dots", Mount{Host: "/usr", Inside: "/build/../etc"}, "start box: mount /usr at /build/../etc: both must be absolute and clean paths", false},
+		{"closed", Mount{Host: inner, Inside: "/build"},
+			fmt.Sprintf("start box: mount %s at /build: uid %d cannot enter %s; choose a work folder whose parents everyone may enter (mode 0711)",
+				inner, s.Facts().UID, closed), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.root && os.Geteuid() != 0 {
+				t.Skip("programs run as the user that owns the folder")
+			}
+			r, err := s.Start(context.Background(), Box{Mounts: []Mount{tt.mount}})
+			if err == nil {
+				r.Close()
+				t.Fatal("started")
+			}
+			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestSelfTest puts something in bubblewrap's place that makes worse boxes.
+func TestSelfTest(t *testing.T) {
+	openBoxed(t)
+	bwrap, err := exec.LookPath("bwrap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := "#!/bin/sh\ncase $1 in --version|--help) exec " + bwrap + " $1;; esac\n"
+	for _, tt := range []struct {
+		name, script, want string
+	}{
+		{"none", "", "bubblewrap (bwrap) is not installed; install the package bubblewrap"},
+		{"broken", "#!/bin/sh\nexit 1\n", "--version: exit status 1"},
+		{"old", "#!/bin/sh\necho bubblewrap 0.3.0\n", "bubblewrap 0.3.0 is too old"},
+		{"cannot", self + "echo 'bwrap: No permissions to create new namespace' >&2; exit 1\n", "No permissions to create new namespace"},
+		{"no box at all", self + "while [ $1 != -- ]; do shift; done; shift; exec \"$@\"\n", "not the first process of a box"},
+		{"shares the network", self + weaken(bwrap, "--share-net"), "could reach the network"},
+		{"shows the host", self + "bait=$(echo DIR/patchbench-*/bait); exec 9<$bait\n" + weaken(bwrap, "--file 9 $bait"), "could read a file of the host"},
+		{"shows the host in /tmp", self + weaken(bwrap, "--ro-bind DIR DIR"), "is another file system"},
+		{"root", self + weaken(bwrap, "--uid 0"), "could be root"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := workDir(t)
+			if tt.script != "" {
+				script := strings.ReplaceAll(tt.script, "DIR", dir)
+				if err := os.WriteFile(filepath.Join(dir, "bwrap"), []byte(script), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Chmod(dir, 0o755); err != nil { // for the script to look for the bait
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", dir)
+			t.Setenv("TMPDIR", dir)
+			s, err := Open(context.Background(), Options{Executable: runnerBinary})
+			if err == nil {
+				s.Close()
+			}
+			if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), whatIsLost) {
+				t.Errorf("got %v, want ...%s...", err, tt.want)
+			}
+		})
+	}
+}
+
+// weaken is a script that runs bubblewrap with more options at their end.
+func weaken(bwrap, options string) string {
+	return `n=$#
+while [ $n -gt 0 ]; do
+	a=$1; shift; n=$((n-1))
+	if [ "$a" = -- ]; then set -- "$@" ` + options + ` --; else set -- "$@" "$a"; fi
+done
+exec ` + bwrap + ` "$@"
+`
+}
+
+// TestProbe runs the self-test's program outside, where it must notice much.
+func TestProbe(t *testing.T) {
+	b, err := layBait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	inherited, err := os.Open(b.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inherited.Close()
+	cmd := exec.Command(runnerBinary, append([]string{probeArg}, b.args()...)...)
+	cmd.Env = []string{"SECRET=1"}
+	cmd.ExtraFiles = []*os.File{inherited}
+	if os.Geteuid() == 0 {
+		// Outside a box, root could do what it tries.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: firstUID, Gid: firstUID}}
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"read the bot's environment", "read an inherited descriptor (3 " + b.file, "read a file of the host",
+		"reach the network", "have capabilities or gain privileges", probeDone[:len(probeDone)-1],
+	} {
+		if !slices.ContainsFunc(strings.Split(string(out), "\n"), func(line string) bool { return strings.HasPrefix(line, want) }) {
+			t.Errorf("not noticed: %s; got %s", want, out)
+		}
+	}
+}
+
+func TestOwn(t *testing.T) {
+	s := openBoxed(t)
+	outside := filepath.Join(workDir(t), "file")
+	if err := os.WriteFile(outside, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := workDir(t)
+	for _, f := range []struct {
+		name string
+		mode os.FileMode
+	}{{"a", 0o444}, {"b/c", 0o755}, {"b/d/e", 0o600}} {
+		name := filepath.Join(dir, f.name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("x"), f.mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{"link": outside, "b/dir": filepath.Dir(outside), "dangling": "/nowhere"} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Own(dir); err != nil {
+		t.Fatal(err)
+	}
+	uid := func(name string) int {
+		info, err := os.Lstat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(info.Sys().(*syscall.Stat_t).Uid)
+	}
+	for _, name := range []string{"", "a", "b", "b/c", "b/d", "b/d/e", "link", "b/dir", "dangling"} {
+		if got := uid(filepath.Join(dir, name)); got != s.Facts().UID {
+			t.Errorf("%s belongs to %d", name, got)
+		}
+	}
+	for _, name := range []string{outside, filepath.Dir(outside)} {
+		if got := uid(name); got != os.Geteuid() {
+			t.Errorf("a link was followed: %s belongs to %d", name, got)
+		}
+	}
+	r := start(t, s, Box{Mounts: []Mount{{Host: dir, Inside: "/build/src", Write: true}}})
+	res := do(t, r, Command{Args: []string{"sh", "-eu", "-c", "echo y >b/d/e; echo z >new; rm a; stat -c %a b/c; cat link || echo closed"}, Dir: "/build/src", KeepStdout: 100})
+	if diff := cmp.Diff("755\nclosed\n", string(res.Stdout)); diff != "" || !res.OK() {
+		t.Errorf("%s%+v", diff, res)
+	}
+	for _, name := range []string{filepath.Join(dir, "b/c"), filepath.Join(dir, "none")} {
+		if err := s.Own(name); err == nil {
+			t.Errorf("gave away %s", name)
+		}
+	}
+}
