@@ -87,6 +87,8 @@ func TestRoundTrip(t *testing.T) {
 		}},
 		Failures: []bench.Failure{}, Claims: []string{}, Warnings: []string{}, Conflict: &mbox.Conflict{N: 1, Files: []mbox.ConflictFile{}},
 	}
+	bad, badBack := sample("b"), sample("b")
+	bad.Headline, badBack.Headline = "a\xff\ufffd\\ufffd", "a\ufffd\ufffd\\ufffd"
 	for _, c := range []struct {
 		name     string
 		in, want *Evaluation
@@ -94,6 +96,7 @@ func TestRoundTrip(t *testing.T) {
 		{"full", sample("20261130-3f9a2c"), sample("20261130-3f9a2c")},
 		{"bare", bare, bareBack},
 		{"nil lists", nils, nilsBack},
+		{"not UTF-8", bad, badBack},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := openTemp(t)
@@ -107,7 +110,10 @@ func TestRoundTrip(t *testing.T) {
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("read back (-want +got):\n%s", d)
 			}
-			before, _ := Encode(c.in)
+			before, err := Encode(c.in)
+			if err != nil {
+				t.Fatal(err)
+			}
 			after, err := Encode(got)
 			if err != nil || !bytes.Equal(before, after) {
 				t.Errorf("encoded again, %v:\n%s\n%s", err, before, after)

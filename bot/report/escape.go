@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -103,11 +104,19 @@ func pad(s string, w int) string {
 }
 
 // wrap breaks text at blanks into lines of at most w columns; lines after the
-// first begin with indent. Words that are too long are cut.
+// first begin with indent. Words that are too long are cut, and a per cent sign
+// stays with its number.
 func wrap(s string, w int, indent string) []string {
 	var lines []string
 	line, start := "", ""
-	for _, word := range strings.Fields(s) {
+	words := strings.Fields(s)
+	for i := len(words) - 1; i > 0; i-- {
+		if words[i][0] == '%' {
+			words[i-1] += " " + words[i]
+			words = slices.Delete(words, i, i+1)
+		}
+	}
+	for _, word := range words {
 		word = cut(word, w-columns(indent))
 		switch {
 		case line == start:

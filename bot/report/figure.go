@@ -82,7 +82,7 @@ func decimals(whole bool, spread float64, values ...float64) int {
 		// Three digits stay, however wide the spread.
 		d = max(d, 2-int(math.Floor(math.Log10(small))))
 	}
-	return min(max(d, 0), 4)
+	return min(max(d, 0), 3)
 }
 
 // number is v with d decimals, or with four digits and an exponent where that
@@ -119,46 +119,44 @@ func changeOf(mid, lo, hi *float64) change {
 	if lo != nil {
 		largest = max(largest, math.Abs(*lo), math.Abs(*hi))
 	}
-	var show func(v float64, sign bool) string
-	if *mid >= 9 {
-		show = func(v float64, sign bool) string {
-			d := 1
-			if v+1 >= 100 {
-				d = 0
-			}
-			s := number(v+1, d)
-			if sign {
-				s = "x" + s
-			}
-			return s
-		}
-	} else {
-		d := 1
-		switch {
-		case largest >= 1:
-			d = 0
-		case largest >= 0.01:
-		case lo == nil && largest > 0:
-			d = min(6, 1-int(math.Floor(math.Log10(largest*100))))
-		default:
-			d = 2
-		}
-		show = func(v float64, sign bool) string {
-			s := number(v*100, d)
-			if sign {
-				if v > 0 && strings.Trim(s, "0.") != "" {
-					s = "+" + s
-				}
-				s += " %"
-			}
-			return s
-		}
+	d, times := 1, *mid >= 9
+	switch {
+	case times && *mid >= 99, !times && largest >= 1:
+		d = 0
+	case times, largest >= 0.01:
+	case lo == nil && largest >= 1e-8:
+		d = 1 - int(math.Floor(math.Log10(largest*100)))
+	default:
+		d = 2
 	}
-	c := change{middle: show(*mid, true)}
+	show := func(v float64) string {
+		v *= 100
+		if times {
+			v = v/100 + 1
+		}
+		if math.Abs(v) >= 1e7 {
+			return strconv.FormatFloat(v, 'g', 3, 64)
+		}
+		return plain(v, d)
+	}
+	c := change{middle: show(*mid)}
+	if times {
+		c.middle = "x" + c.middle
+	} else {
+		c.middle = signed(c.middle) + " %"
+	}
 	if lo != nil {
-		c.lo, c.hi = show(*lo, false), show(*hi, false)
+		c.lo, c.hi = show(*lo), show(*hi)
 	}
 	return c
+}
+
+// signed puts a plus before a positive number.
+func signed(s string) string {
+	if s == "" || s[0] == '-' || strings.Trim(s, "0.") == "" {
+		return s
+	}
+	return "+" + s
 }
 
 // String is the change in a sentence: "+5.1 % (4.6 .. 5.5)".
@@ -169,17 +167,21 @@ func (c change) String() string {
 	return c.middle + " (" + c.lo + " .. " + c.hi + ")"
 }
 
-// share is a fraction of no sign in per cent, with two digits.
+// share is a fraction of no sign in per cent: "0.35 %", "1 %", "1.2 %", "14 %".
 func share(f float64) string {
 	p := math.Abs(f) * 100
 	d := 0
-	if p > 0 && p < 9.95 {
+	if p < 9.95 {
 		d = 1
 	}
-	if p > 0 && p < 0.095 {
+	if p < 0.095 {
 		d = 2
 	}
-	return number(p, d) + " %"
+	s := number(p, d)
+	if strings.Contains(s, ".") && !strings.Contains(s, "e") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s + " %"
 }
 
 // elapsed is a duration as people say it: "0.4 s", "31 s", "4 min 10 s", "2 h 5 min".

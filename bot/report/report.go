@@ -75,3 +75,7 @@ func quiet(b []byte) []byte {
 	}
 	return out
 }
+
+// Escape spells out what a terminal or mail reader would obey in foreign text:
+// control characters, escape sequences, bidirectional controls, invalid UTF-8.
+func Escape(s string) string { return clean(s) }

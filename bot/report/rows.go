@@ -172,9 +172,11 @@ func (r *renderer) value(w row, n int) bench.Value {
 	return bench.Value{N: n}
 }
 
-// figures are base and patched of a row's total in one unit: value and spread of
-// each, and the unit. "" where there is none.
-func (r *renderer) figures(w row) (base, baseSpread, patched, patchedSpread, unit string) {
+// figures are base and patched of a row's total in one unit, each with its
+// spread ("+-2.1"). A value that is not there is "-", its spread "".
+type figures struct{ base, baseSpread, patched, patchedSpread, unit string }
+
+func (r *renderer) figures(w row) figures {
 	a, b := r.value(w, 0), r.value(w, w.Total.N)
 	var values []float64
 	largest, spread, whole := 0.0, 0.0, true
@@ -191,20 +193,21 @@ func (r *renderer) figures(w row) (base, baseSpread, patched, patchedSpread, uni
 	for i := range values {
 		values[i] /= s.factor
 	}
-	d := decimals(whole && s.factor == 1, spread/s.factor, values...)
+	d := decimals(whole && s.factor == 1 && spread == math.Trunc(spread), spread/s.factor, values...)
 	show := func(v bench.Value) (string, string) {
 		if v.Median == nil {
 			return "-", ""
 		}
 		plusMinus := ""
 		if finite(v.Lo) && finite(v.Hi) && !w.Exact {
-			plusMinus = number(spreadOf(w, v)/s.factor, d)
+			plusMinus = "+-" + number(spreadOf(w, v)/s.factor, d)
 		}
 		return number(*v.Median/s.factor, d), plusMinus
 	}
-	base, baseSpread = show(a)
-	patched, patchedSpread = show(b)
-	return base, baseSpread, patched, patchedSpread, s.unit
+	f := figures{unit: s.unit}
+	f.base, f.baseSpread = show(a)
+	f.patched, f.patchedSpread = show(b)
+	return f
 }
 
 // spreadOf is the farther end of the interval of v's median, as a distance.

@@ -11,313 +11,6 @@ import (
 	"patchbench/bench"
 )
 
-// An effect is a change that is laid to patch lo, or to somewhere in lo..hi, or
-// (lo is 0) to no patch in particular.
-type effect struct {
-	lo, hi int
-	row    row
-	step   bench.Step
-}
-
-// effects are sorted by patch and, within one, as the rows are.
-func (r *renderer) effects() []effect {
-	var all []effect
-	for _, w := range r.rows.changed {
-		steps := w.steps
-		if len(steps) == 0 {
-			steps = []bench.Step{w.Total}
-		}
-		for i, s := range steps {
-			f := effect{s.N, s.N, w, s}
-			if len(s.Group) == 2 {
-				f.lo, f.hi = s.Group[0], s.Group[1]
-			} else if len(w.steps) == 0 {
-				f.lo, f.hi = 0, 0
-			}
-			if i > 0 && f.lo < f.hi && f.lo == all[len(all)-1].lo && f.hi == all[len(all)-1].hi {
-				continue // each patch of a group carries the group's change
-			}
-			all = append(all, f)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b effect) int {
-		if (a.lo == 0) != (b.lo == 0) {
-			return cmp.Compare(b.lo, a.lo)
-		}
-		return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(a.hi, b.hi))
-	})
-	return all
-}
-
-// patchByPatch is which patch changed what, in at most most lines.
-func (r *renderer) patchByPatch(most int) []string {
-	if r.patches() == 1 {
-		return nil
-	}
-	var blocks [][]effect
-	for _, f := range r.effects() {
-		if n := len(blocks); n > 0 && blocks[n-1][0].lo == f.lo && blocks[n-1][0].hi == f.hi {
-			blocks[n-1] = append(blocks[n-1], f)
-		} else {
-			blocks = append(blocks, []effect{f})
-		}
-	}
-	if len(blocks) == 0 {
-		return nil
-	}
-	lines := []string{r.title("Patch by patch")}
-	var body []string
-	for _, each := range []int{math.MaxInt, 40, 30, 20, 15, 10, 7, 5, 4, 3, 2, 1} {
-		if body = r.blocks(blocks, each); len(body)+1 <= most {
-			return append(lines, body...)
-		}
-	}
-	// One row for each patch is still too much: the largest effects stay.
-	largest := func(b []effect) float64 {
-		size := 0.0
-		for _, f := range b {
-			size = max(size, magnitude(f.step.Change))
-		}
-		return size
-	}
-	byWeight := slices.Clone(blocks)
-	slices.SortStableFunc(byWeight, func(a, b []effect) int { return cmp.Compare(largest(b), largest(a)) })
-	for keep := len(blocks) - 1; keep > 0; keep-- {
-		least := largest(byWeight[keep-1])
-		var kept [][]effect
-		var dropped []string
-		for _, b := range blocks {
-			if largest(b) >= least && len(kept) < keep {
-				kept = append(kept, b)
-			} else {
-				dropped = append(dropped, r.between(b[0].lo, b[0].hi))
-			}
-		}
-		body = r.blocks(kept, 1)
-		more := wrap("and smaller changes by "+strings.Join(dropped, ", "), r.inner-2, "  ")
-		for _, line := range more {
-			body = append(body, "  "+line)
-		}
-		if len(body)+1 <= most {
-			break
-		}
-	}
-	return append(lines, body...)
-}
-
-// blocks lays out effects under their patches, at most each to a patch.
-func (r *renderer) blocks(blocks [][]effect, each int) []string {
-	t := &table{columns: []column{
-		{}, {gap: 2, align: point}, {gap: 1}, {align: point}, {}, {align: point}, {gap: 2},
-	}}
-	nameWidth := 0
-	for _, b := range blocks {
-		if b[0].lo > 0 {
-			nameWidth = max(nameWidth, columns(r.between(b[0].lo, b[0].hi)))
-		}
-	}
-	indent := strings.Repeat(" ", 2+nameWidth+2)
-	room := r.inner - len(indent) - 44
-	for _, b := range blocks {
-		lo, hi := b[0].lo, b[0].hi
-		switch {
-		case lo == 0:
-			t.add("  In the whole series, but by no single patch for certain")
-		case lo < hi:
-			t.add("  " + pad(r.between(lo, hi), nameWidth) + "  by one of these patches, or by some of them together:")
-			for n := lo; n <= hi; n++ {
-				if n == lo+4 && hi > lo+4 {
-					t.add(fmt.Sprintf("%sand %s", indent, count(hi-n+1, "more patch")))
-					break
-				}
-				t.add(r.heading(indent+r.patch(n)+" ", n))
-			}
-		default:
-			t.add(r.heading("  "+pad(r.patch(lo), nameWidth)+"  ", lo))
-		}
-		shown := b[:min(each, len(b))]
-		if len(shown) < len(b) {
-			// What gets worse, and what changes most, goes first.
-			shown = slices.Clone(b)
-			slices.SortStableFunc(shown, func(a, b effect) int {
-				if x, y := a.step.Verdict == bench.Worse, b.step.Verdict == bench.Worse; x != y {
-					if x {
-						return -1
-					}
-					return 1
-				}
-				return cmp.Compare(magnitude(b.step.Change), magnitude(a.step.Change))
-			})
-			shown = shown[:each]
-		}
-		for i, f := range shown {
-			label := f.row.name + " " + f.row.metric
-			if columns(label) > room {
-				t.add(indent + cut(f.row.name, r.inner-len(indent)-21) + " " + cut(f.row.metric, 20))
-				label = ""
-			}
-			c := changeOf(f.step.Change, f.step.Lo, f.step.Hi)
-			verdict := r.verdictOf(f.row, f.step)
-			if more := len(b) - len(shown); more > 0 && i == len(shown)-1 {
-				verdict += fmt.Sprintf("  (+%d more)", more)
-			}
-			t.add(indent+label, c.middle, open(c.lo), c.lo, dots(c.lo), shut(c.hi), verdict)
-		}
-	}
-	lines, _ := t.render()
-	return lines
-}
-
-// heading is a line with patch n's subject and, at the right, its size.
-func (r *renderer) heading(before string, n int) string {
-	size := r.size(n)
-	subject := cut(r.subject(n), r.inner-columns(before)-columns(size)-2)
-	return pad(before+subject, r.inner-columns(size)) + size
-}
-
-// The lengths of what failed, in lines of log and in entries.
-const (
-	longLog, shortLog = 10, 3
-	longLogs          = 2
-	mostFailures      = 8
-)
-
-// failures are the patches that do not apply, build or run, in order.
-func (r *renderer) failures() []string {
-	type entry struct {
-		n     int
-		lines []string
-		log   string
-	}
-	var all []entry
-	said := map[int]bool{}
-	for i, v := range r.e.Versions {
-		if v.State != bench.BuildFailed || said[v.N] {
-			continue
-		}
-		what := "does not build"
-		var also []int
-		rest := r.e.Versions[i+1:]
-		for len(rest) > 0 && rest[0].State == bench.BuildFailed {
-			if slices.Equal(tail(rest[0].LogTail, longLog, r.inner), tail(v.LogTail, longLog, r.inner)) {
-				also = append(also, rest[0].N)
-				said[rest[0].N] = true
-			}
-			rest = rest[1:]
-		}
-		if len(also) > 0 {
-			what += ", nor " + word(len(also) > 1, "do", "does") + " " + r.names(also) + ", with the same log"
-		}
-		before := -1
-		for _, w := range r.e.Versions[:i] {
-			if w.State == bench.Built || w.State == bench.SameBuild {
-				before = w.N
-			}
-		}
-		if len(rest) > 0 && before >= 0 && (rest[0].State == bench.Built || rest[0].State == bench.SameBuild) {
-			what += fmt.Sprintf("; %s is compared with %s", r.patch(rest[0].N), r.patch(before))
-		}
-		all = append(all, entry{v.N, []string{what}, v.LogTail})
-	}
-	for i, f := range r.e.Failures {
-		how := ended(f)
-		first := true
-		var later []int
-		for j, g := range r.e.Failures {
-			if g.Benchmark != f.Benchmark || ended(g) != how {
-				continue
-			}
-			if j < i {
-				first = false
-			} else if j > i {
-				later = append(later, g.N)
-			}
-		}
-		if !first {
-			continue
-		}
-		what := cut(clean(f.Benchmark), r.inner/2) + ": " + clean(how) + ", not measured"
-		if len(later) > 0 {
-			what += "; " + r.names(later) + " too"
-		}
-		all = append(all, entry{f.N, []string{what}, f.LogTail})
-	}
-	if c := r.e.Conflict; c != nil {
-		lines := []string{"does not apply:"}
-		for i, f := range c.Files {
-			if i == 5 && len(c.Files) > 6 {
-				lines = append(lines, fmt.Sprintf("  and %s", count(len(c.Files)-i, "more place")))
-				break
-			}
-			where := clean(f.Path)
-			if f.Hunk > 0 {
-				where += fmt.Sprintf(", hunk %d", f.Hunk)
-			}
-			if f.Line > 0 {
-				where += fmt.Sprintf(", line %d", f.Line)
-			}
-			lines = append(lines, "  "+where+": "+clean(f.Reason))
-		}
-		all = append(all, entry{n: c.N, lines: lines})
-	}
-	if len(r.e.NotTried) > 0 {
-		what := "not tried, since patches before them are missing"
-		if r.e.Conflict != nil {
-			what = "not tried, since " + r.patch(r.e.Conflict.N) + " does not apply"
-		}
-		n := slices.Min(r.e.NotTried)
-		all = append(all, entry{-n, []string{r.names(r.e.NotTried) + ": " + what}, ""})
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(max(a.n, -a.n), max(b.n, -b.n)) })
-	lines := []string{r.paint("Failed", bold)}
-	before := 0
-	for i, f := range all {
-		if i == mostFailures && len(all) > mostFailures+1 {
-			lines = append(lines, "  and "+count(len(all)-i, "more failure"))
-			break
-		}
-		if f.n < 0 {
-			lines = append(lines, "  "+cut(f.lines[0], r.inner-2))
-			continue
-		}
-		name := r.patch(f.n)
-		indent := strings.Repeat(" ", 4+columns(name))
-		if i == 0 || f.n != before {
-			lines = append(lines, r.heading("  "+name+"  ", f.n))
-		}
-		before = f.n
-		for _, line := range f.lines {
-			deeper := indent + line[:len(line)-len(strings.TrimLeft(line, " "))]
-			for _, part := range wrap(line, r.inner-len(deeper)-2, "  ") {
-				lines = append(lines, deeper+part)
-			}
-		}
-		n := longLog
-		if i >= longLogs {
-			n = shortLog
-		}
-		for _, line := range tail(f.log, n, r.width-len(indent)-2) {
-			lines = append(lines, indent+"| "+line)
-		}
-	}
-	return lines
-}
-
-// ended says how a run ended that failed.
-func ended(f bench.Failure) string {
-	return bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String()
-}
-
-func word(is bool, yes, no string) string {
-	if is {
-		return yes
-	}
-	return no
-}
-
 // sameBuilds are the versions that were not measured again, and those that were
 // not built.
 func (r *renderer) sameBuilds() []string {
@@ -358,6 +51,7 @@ func (r *renderer) unclear() []string {
 	}
 	var all []doubt
 	for _, w := range slices.Concat(r.rows.unclear, r.rows.changed) {
+		w.unclear = unexplained(w)
 		d := doubt{row: w, scope: "series", step: w.Total, more: len(w.unclear)}
 		if w.Total.Verdict != bench.Unclear {
 			if len(w.unclear) == 0 {
@@ -382,10 +76,25 @@ func (r *renderer) unclear() []string {
 	if len(all) == 0 {
 		return nil
 	}
-	t := &table{columns: []column{{}, {gap: 2}, {gap: 2, align: point}, {}, {align: point}, {gap: 2}}}
+	// Wall time is often noise where cpu time is settled.
+	wall := func(d doubt) bool { return d.row.metric == bench.Wall.Name }
+	slices.SortStableFunc(all, func(a, b doubt) int {
+		switch {
+		case wall(a) == wall(b):
+			return 0
+		case wall(a):
+			return 1
+		}
+		return -1
+	})
+	t := &table{columns: []column{{}, {gap: 2}, {gap: 2, align: point}, {gap: 1}, {gap: 1, align: point}, {gap: 2}}}
 	for i, d := range all {
 		if i == mostUnclear && len(all) > mostUnclear+1 {
-			t.add("  and " + count(len(all)-i, "more row"))
+			rest := "  and " + count(len(all)-i, "more row")
+			if wall(d) {
+				rest += ", all of wall time"
+			}
+			t.add(rest)
 			break
 		}
 		label := d.row.name + " " + d.row.metric
@@ -398,21 +107,38 @@ func (r *renderer) unclear() []string {
 			label = ""
 		}
 		c := changeOf(d.step.Change, d.step.Lo, d.step.Hi)
-		lo, hi := signed(c.lo), signed(c.hi)
+		lo, dots, hi := signed(c.lo), "..", signed(c.hi)
 		switch {
 		case lo == "":
-			lo = c.middle
+			lo, dots = c.middle, ""
 		case !strings.HasPrefix(c.middle, "x"):
 			hi += " %"
 		}
-		t.add("  "+label, scope, lo, dots(c.lo), hi, cut(clean(d.step.Reason), 24))
+		t.add("  "+label, scope, lo, dots, hi, cut(clean(d.step.Reason), 24))
 	}
 	lines, _ := t.render()
-	note := "neither a change nor the lack of one is shown"
+	note := " (neither changed nor the same for certain)"
 	if slices.ContainsFunc(all, func(d doubt) bool { return d.more > 0 }) {
-		note += "; (+n): further such patches"
+		note = " (neither changed nor the same for certain; +n: n more patches)"
 	}
-	return append([]string{cut(r.paint("Unclear", bold)+" ("+note+")", r.width)}, lines...)
+	return append([]string{r.title("Unclear") + cut(note, r.width-len("Unclear"))}, lines...)
+}
+
+// unexplained are the unclear steps of a row that are not among the patches to
+// which a change of the row is laid already.
+func unexplained(w row) []bench.Step {
+	var groups [][]int
+	for _, s := range append(w.steps[:len(w.steps):len(w.steps)], w.Total) {
+		if changed(s.Verdict) && len(s.Group) == 2 {
+			groups = append(groups, s.Group)
+		}
+	}
+	if len(w.steps) == 0 && changed(w.Total.Verdict) && len(groups) == 0 {
+		return nil // the change lies in the series, and it is said so
+	}
+	return slices.DeleteFunc(slices.Clone(w.unclear), func(s bench.Step) bool {
+		return slices.ContainsFunc(groups, func(g []int) bool { return g[0] <= s.N && s.N <= g[1] })
+	})
 }
 
 func breadth(s bench.Step) float64 {
@@ -420,13 +146,6 @@ func breadth(s bench.Step) float64 {
 		return math.Inf(1)
 	}
 	return *s.Hi - *s.Lo
-}
-
-func signed(s string) string {
-	if s == "" || s[0] == '-' || s[0] == 'x' || strings.Trim(s, "0.") == "" {
-		return s
-	}
-	return "+" + s
 }
 
 // missing are rows without figures that no failure explains: a row that only
@@ -492,21 +211,27 @@ func (r *renderer) unchanged() []string {
 		noun = "other row"
 	}
 	text := "No change in " + count(len(list), noun)
-	for i, m := range slices.SortedFunc(maps.Keys(largest), compareMetrics) {
-		part := cut(m, 16) + " " + share(largest[m])
-		switch {
-		case i == 0:
-			text += "; seen would have been " + part
-		case columns(text)+columns(part) > r.inner-10:
-			return []string{text + " or more, ..."}
-		default:
-			text += ", " + part
+	var seen []string
+	for _, m := range slices.SortedFunc(maps.Keys(largest), compareMetrics) {
+		seen = append(seen, cut(m, 16)+" "+share(largest[m]))
+	}
+	if len(seen) == 0 {
+		return []string{text + "."}
+	}
+	text += "; would have seen "
+	if line := text + strings.Join(seen, ", ") + "."; columns(line) <= r.width {
+		return []string{line}
+	}
+	text = strings.Replace(text, " other ", " ", 1)
+	if line := text + strings.Join(seen, ", ") + "."; columns(line) <= r.width {
+		return []string{line}
+	}
+	for n := len(seen) - 1; ; n-- {
+		line := text + strings.Join(seen[:n], ", ") + ", ..."
+		if columns(line) <= r.width || n == 1 {
+			return []string{line}
 		}
 	}
-	if len(largest) > 0 {
-		text += " or more"
-	}
-	return []string{cut(text+".", r.width)}
 }
 
 // mostWarnings is how many warnings are told one by one.

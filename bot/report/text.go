@@ -2,8 +2,10 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -127,7 +129,10 @@ func (r *renderer) head() []string {
 		lines[i] = r.paint(lines[i], bold)
 	}
 	if e.Stopped == store.StoppedInterrupted {
-		lines = append(lines, r.paint(fmt.Sprintf("Interrupted after %s: the figures are those of what was measured.", count(e.Rounds, "round")), yellow))
+		text := fmt.Sprintf("Measuring was interrupted after %s; the figures are from these.", count(e.Rounds, "round"))
+		for _, line := range wrap(text, r.width, "  ") {
+			lines = append(lines, r.paint(line, yellow))
+		}
 	}
 	if s := e.Series; s != nil && !s.Complete {
 		text := fmt.Sprintf("Incomplete: %d of %d patches came", s.Received, s.Total)
@@ -249,7 +254,7 @@ func (r *renderer) wholeSeries(most int) []string {
 func (r *renderer) counted(rest []row) string {
 	worse := 0
 	for _, w := range rest {
-		if is, _ := w.weight(); is {
+		if is, _ := w.weight(); w.Total.Verdict == bench.Worse || is && w.Total.Verdict != bench.Better {
 			worse++
 		}
 	}
@@ -263,8 +268,10 @@ const (
 	above          // "hash cpu" above each row
 )
 
-// totalTable lays rows out in the first way that fits.
+// totalTable lays rows out under their verdicts, in the first way that fits.
 func (r *renderer) totalTable(list []row) []string {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b row) int { return cmp.Compare(place(a.Total), place(b.Total)) })
 	several := false // rows to a benchmark
 	for i := 1; i < len(list); i++ {
 		several = several || list[i].name == list[i-1].name
@@ -274,38 +281,42 @@ func (r *renderer) totalTable(list []row) []string {
 		label int
 		gap   int // before values
 		bare  bool
-	}{{inline, 3, false}, {inline, 2, false}, {grouped, 3, false}, {grouped, 2, false}, {above, 2, false}, {above, 1, false}, {above, 1, true}} {
-		if way.label == inline && several && len(list) > 6 {
-			continue // names would be repeated down the page
+	}{{inline, 3, false}, {inline, 2, false}, {grouped, 3, false}, {grouped, 2, false}, {grouped, 1, false}, {above, 2, false}, {above, 1, false}, {above, 1, true}} {
+		// A name repeated down the page is noise, a name above a single row too.
+		if way.label == grouped && !several || way.label == inline && several && len(list) > 6 {
+			continue
 		}
 		t := &table{columns: []column{
-			{}, {head: "base", gap: way.gap, align: point}, {gap: 1}, {align: point},
-			{head: "patched", gap: way.gap, align: point}, {gap: 1}, {align: point}, {gap: 1},
-			{head: "change", gap: way.gap, align: point}, {gap: 1}, {align: point}, {}, {align: point}, {head: " ", gap: 2},
+			{}, {head: "base", gap: way.gap, align: point}, {gap: 1},
+			{head: "patched", gap: way.gap, align: point}, {gap: 1}, {gap: 1},
+			{head: "change", gap: way.gap, align: point}, {gap: 1},
 		}}
-		before := ""
+		name, verdict := "", bench.Verdict("none")
 		for _, w := range list {
+			if w.Total.Verdict != verdict {
+				name, verdict = "", w.Total.Verdict
+				t.add(r.totalVerdict(verdict))
+			}
 			label := "  " + w.metric
 			switch way.label {
 			case inline:
 				label = "  " + w.name + " " + w.metric
 			case grouped:
-				if w.name != before {
+				if w.name != name {
 					t.add("  " + cut(w.name, r.inner-2))
 				}
 				label = "  " + label
 			case above:
 				t.add("  " + cut(w.name, r.inner-4-min(20, columns(w.metric))) + " " + cut(w.metric, 20))
-				label = "   "
+				label = "    "
 			}
-			before = w.name
-			base, baseSpread, patched, patchedSpread, unit := r.figures(w)
+			name = w.name
+			f := r.figures(w)
 			if way.bare {
-				baseSpread, patchedSpread = "", ""
+				f.baseSpread, f.patchedSpread = "", ""
 			}
 			c := changeOf(w.Total.Change, w.Total.Lo, w.Total.Hi)
-			t.add(label, base, plusMinus(baseSpread), baseSpread, patched, plusMinus(patchedSpread), patchedSpread, unit,
-				c.middle, open(c.lo), c.lo, dots(c.lo), shut(c.hi), r.verdictOf(w, w.Total))
+			t.add(label, f.base, f.baseSpread, f.patched, f.patchedSpread, f.unit, c.middle, interval(w, c))
 		}
 		var width int
 		if lines, width = t.render(); width <= r.inner {
@@ -315,40 +326,31 @@ func (r *renderer) totalTable(list []row) []string {
 	return lines
 }
 
-func (r *renderer) verdictOf(w row, s bench.Step) string {
-	v := r.verdict(s.Verdict)
-	if w.Exact && changed(s.Verdict) {
-		v += ", exact"
-	}
-	return v
+// place orders verdicts of a table.
+func place(s bench.Step) int {
+	return slices.Index([]bench.Verdict{bench.NotMeasured, bench.Same, bench.Unclear, bench.Better, bench.Worse}, s.Verdict) * -1
 }
 
-func plusMinus(s string) string {
-	if s == "" {
-		return ""
+// totalVerdict is the heading of rows with this verdict on the whole series.
+func (r *renderer) totalVerdict(v bench.Verdict) string {
+	switch v {
+	case bench.Same:
+		return "same as a whole, but not at every patch"
+	case bench.Unclear:
+		return r.verdict(v) + " as a whole"
 	}
-	return "+-"
+	return r.verdict(v)
 }
 
-func open(s string) string {
-	if s == "" {
-		return ""
+// interval stands behind a change in a table.
+func interval(w row, c change) string {
+	switch {
+	case c.lo != "":
+		return "(" + c.lo + " .. " + c.hi + ")"
+	case w.Exact && c.middle != "-":
+		return "(exact)"
 	}
-	return "("
-}
-
-func dots(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " .. "
-}
-
-func shut(s string) string {
-	if s == "" {
-		return ""
-	}
-	return s + ")"
+	return ""
 }
 
 // facts is where and how it was measured, and how to do it again.
@@ -374,11 +376,10 @@ func (r *renderer) facts() []string {
 		add(&machine, "governor "+clean(h.Governor))
 	}
 	add(&machine, clean(h.Compiler))
-	load := fmt.Sprintf("load %.2f before, %.2f after", h.LoadBefore, h.LoadAfter)
+	load := fmt.Sprintf("%.2f before, %.2f after", h.LoadBefore, h.LoadAfter)
 	if h.PressureBefore >= 0 && h.PressureAfter >= 0 {
-		load += fmt.Sprintf("; pressure %s, %s", share(h.PressureBefore), share(h.PressureAfter))
+		load += fmt.Sprintf("; CPU pressure %s, %s", share(h.PressureBefore), share(h.PressureAfter))
 	}
-	add(&machine, load)
 	sandbox := clean(h.Sandbox)
 	if e.Unsafe {
 		sandbox = "none (unsafe)"
@@ -409,13 +410,14 @@ func (r *renderer) facts() []string {
 
 	var lines []string
 	lines = append(lines, r.fact("Machine", cut(strings.Join(machine, ", "), 5*r.inner))...)
+	lines = append(lines, r.fact("Load", load)...)
 	lines = append(lines, r.fact("Sandbox", cut(sandbox, 2*r.inner))...)
 	lines = append(lines, r.line("Suite", suite))
 	lines = append(lines, r.fact("Rounds", strings.Join(rounds, ", "))...)
 	lines = append(lines, r.fact("Time", "builds "+elapsed(e.BuildSeconds)+", measuring "+elapsed(e.MeasureSeconds))...)
 	lines = append(lines, r.line("Report", clean(e.ID)))
 	if e.Command != "" {
-		lines = append(lines, "Again:")
+		lines = append(lines, "Reproduce:")
 		for i, line := range command(e.Command, r.width-2, "    ") {
 			if i == 0 {
 				line = "  " + line

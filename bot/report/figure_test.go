@@ -1,0 +1,110 @@
+package report
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"patchbench/bench"
+)
+
+func TestFigures(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		unit       string
+		base, half float64 // half: of the interval, 0 for none
+		patched    float64
+		want       figures
+	}{
+		{"seconds", "s", 1.52, 0.006, 1.3333, figures{"1.520", "+-0.006", "1.333", "+-0.006", "s"}},
+		{"milliseconds", "s", 0.4123, 0.0021, 0.4331, figures{"412.3", "+-2.1", "433.1", "+-2.1", "ms"}},
+		{"wide spread", "s", 5.6224, 0.43, 5.235, figures{"5.62", "+-0.43", "5.24", "+-0.43", "s"}},
+		{"wider than three digits", "s", 0.599, 0.15, 0.861, figures{"599", "+-150", "861", "+-150", "ms"}},
+		{"one unit for a row", "s", 0.9, 0.002, 1.1, figures{"0.900", "+-0.002", "1.100", "+-0.002", "s"}},
+		{"rounding up to the next unit", "s", 0.99996, 0.001, 0.99997, figures{"1.000", "+-0.001", "1.000", "+-0.001", "s"}},
+		{"minutes", "s", 342.06, 1.2, 274, figures{"342.1", "+-1.2", "274.0", "+-1.2", "s"}},
+		{"microseconds an operation", "s/op", 12.4e-6, 2e-8, 11.4e-6, figures{"12.40", "+-0.02", "11.40", "+-0.02", "us/op"}},
+		{"a tool's nanoseconds", "ns/op", 1240, 2, 1100, figures{"1.240", "+-0.002", "1.100", "+-0.002", "us/op"}},
+		{"nothing", "s", 0, 0, 0, figures{"0", "", "0", "", "s"}},
+		{"memory", "B", 64 << 20, 40000, 76 << 20, figures{"64.00", "+-0.04", "76.00", "+-0.04", "MiB"}},
+		{"few bytes", "B/op", 48, 0, 0, figures{"48", "", "0", "", "B/op"}},
+		{"few allocations", "1", 12, 0, 8, figures{"12", "", "8", "", ""}},
+		{"thousands stay", "1", 9876, 0, 9000, figures{"9876", "", "9000", "", ""}},
+		{"ten thousands", "1", 12345, 0, 9000, figures{"12.345", "", "9.000", "", "k"}},
+		{"instructions", "1", 123456789, 0, 112197531, figures{"123.5", "", "112.2", "", "M"}},
+		{"a rate", "MB/s", 812.4, 8.1, 983, figures{"812.4", "+-8.1", "983.0", "+-8.1", "MB/s"}},
+		{"huge", "1", 1e300, 0, 2e300, figures{"1e+288", "", "2e+288", "", "T"}},
+		{"tiny", "s", 1e-300, 0, 2e-300, figures{"1e-291", "", "2e-291", "", "ns"}},
+		{"another unit", "frames per second", 60, 1, 59, figures{"60", "+-1", "59", "+-1", "frames p.."}},
+		{"no patched value", "s", 1, 0.01, math.NaN(), figures{"1.000", "+-0.010", "-", "", "s"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newSeries("", bench.Same, "one")
+			value := func(n int, v float64) bench.Value {
+				out := bench.Value{N: n, Median: ptr(v)}
+				if c.half > 0 {
+					out.Lo, out.Hi = ptr(v-c.half), ptr(v+c.half/2)
+				}
+				return out
+			}
+			w := row{Comparison: &bench.Comparison{
+				Unit: c.unit, Values: []bench.Value{value(0, c.base), value(1, c.patched)}, Total: bench.Step{N: 1},
+			}}
+			got := (&renderer{e: e.Evaluation}).figures(w)
+			if d := cmp.Diff(c.want, got, cmp.AllowUnexported(figures{})); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestChange(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		mid, lo, hi float64 // NaN: not there
+		want        string
+	}{
+		{0.051, 0.0462, 0.0549, "+5.1 % (4.6 .. 5.5)"},
+		{-0.123, -0.1301, -0.1164, "-12.3 % (-13.0 .. -11.6)"},
+		{0.002, -0.004, 0.0086, "+0.20 % (-0.40 .. 0.86)"},
+		{0.0003, -0.009, 0.02, "0.0 % (-0.9 .. 2.0)"},
+		{-1e-17, -0.004, 0.004, "0.00 % (-0.40 .. 0.40)"},
+		{1.45, 1.4, 1.5, "+145 % (140 .. 150)"},
+		{9.5, 9.1, 9.93, "x10.5 (10.1 .. 10.9)"},
+		{150, 140, 160, "x151 (141 .. 161)"},
+		{-0.9993, -0.9995, -0.999, "-99.9 % (-100.0 .. -99.9)"},
+		{-1, nan, nan, "-100 %"},
+		{-1.0 / 3, nan, nan, "-33.3 %"},
+		{0.000012, nan, nan, "+0.0012 %"},
+		{0, nan, nan, "0.00 %"},
+		{nan, nan, nan, "-"},
+		{math.Inf(1), 0, 1, "-"},
+		{0.1, nan, 0.3, "+10.0 %"},
+		{1e300, 1e299, 1e301, "x1e+300 (1e+299 .. 1e+301)"},
+	} {
+		p := func(v float64) *float64 {
+			if math.IsNaN(v) {
+				return nil
+			}
+			return &v
+		}
+		if got := changeOf(p(c.mid), p(c.lo), p(c.hi)).String(); got != c.want {
+			t.Errorf("change %v (%v .. %v) is %q, want %q", c.mid, c.lo, c.hi, got, c.want)
+		}
+	}
+}
+
+func TestShareAndElapsed(t *testing.T) {
+	for _, c := range []struct {
+		got, want string
+	}{
+		{share(0), "0 %"}, {share(0.01), "1 %"}, {share(0.0123), "1.2 %"}, {share(0.00036), "0.04 %"}, {share(0.2), "20 %"}, {share(1), "100 %"},
+		{elapsed(0), "0.0 s"}, {elapsed(0.44), "0.4 s"}, {elapsed(31.4), "31 s"}, {elapsed(59.7), "1 min 0 s"}, {elapsed(250.2), "4 min 10 s"},
+		{elapsed(3599), "1 h 0 min"}, {elapsed(7500), "2 h 5 min"}, {elapsed(math.NaN()), "-"}, {elapsed(-1), "-"}, {elapsed(math.Inf(1)), "-"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}

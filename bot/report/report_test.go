@@ -1,0 +1,274 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"patchbench/bench"
+	"patchbench/mbox"
+	"patchbench/store"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func render(t *testing.T, e *store.Evaluation, o Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Text(&b, e, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-want +got; rewrite with -update):\n%s", path, d)
+	}
+}
+
+func TestText(t *testing.T) {
+	for name, build := range evaluations {
+		t.Run(name, func(t *testing.T) {
+			text := render(t, build().Evaluation, Options{})
+			golden(t, name+".txt", text)
+			check(t, build().Evaluation, text, 78)
+			if again := render(t, build().Evaluation, Options{}); again != text {
+				t.Error("a second rendering differs")
+			}
+			wide := render(t, build().Evaluation, Options{Width: 120})
+			check(t, build().Evaluation, wide, 120)
+		})
+	}
+}
+
+// check holds for every text: few and short lines, and nothing foreign but
+// printable characters that stand in the evaluation.
+func check(t *testing.T, e *store.Evaluation, text string, width int) {
+	t.Helper()
+	record, err := store.Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(lines) > mostLines {
+		t.Errorf("%d lines", len(lines))
+	}
+	for i, line := range lines {
+		if n := columns(line); n > width {
+			t.Errorf("line %d has %d columns: %s", i+1, n, line)
+		}
+		if line != strings.TrimRight(line, " ") {
+			t.Errorf("line %d ends with blanks: %q", i+1, line)
+		}
+		for _, r := range line {
+			if r < ' ' || r == 0x7f || r >= 0x80 && (clean(string(r)) != string(r) || !strings.ContainsRune(string(record), r)) {
+				t.Errorf("line %d holds %q: %q", i+1, r, line)
+			}
+		}
+	}
+}
+
+func TestTextColor(t *testing.T) {
+	e := evaluations["planted"]().Evaluation
+	text := render(t, e, Options{Color: true})
+	golden(t, "color.txt", text)
+	var bare strings.Builder
+	for rest := text; rest != ""; {
+		before, after, found := strings.Cut(rest, "\x1b[")
+		bare.WriteString(before)
+		if found {
+			_, after, _ = strings.Cut(after, "m")
+		}
+		rest = after
+	}
+	if d := cmp.Diff(render(t, e, Options{}), bare.String()); d != "" {
+		t.Errorf("colours change the layout (-without +with):\n%s", d)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	for _, name := range []string{"one-improvement", "hostile"} {
+		t.Run(name, func(t *testing.T) {
+			var a, b bytes.Buffer
+			e := evaluations[name]().Evaluation
+			if err := JSON(&a, e); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name+".json", a.String())
+			for _, r := range a.String() {
+				if r != '\n' && clean(string(r)) != string(r) && r != 0x301 {
+					t.Errorf("%q stands in the JSON", r)
+				}
+			}
+			back, err := store.Decode(a.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := JSON(&b, back); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(a.String(), b.String()); d != "" {
+				t.Errorf("JSON of what was read back (-first +second):\n%s", d)
+			}
+			record, err := store.Encode(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want, got any
+			if err := json.Unmarshal(record, &want); err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(a.Bytes(), &got); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("the values changed:\n%s", d)
+			}
+		})
+	}
+}
+
+// TestContract names each field that scripts may rely on.
+func TestContract(t *testing.T) {
+	var b bytes.Buffer
+	e := evaluations["planted"]().Evaluation
+	if err := JSON(&b, e); err != nil {
+		t.Fatal(err)
+	}
+	var top map[string]any
+	if err := json.Unmarshal(b.Bytes(), &top); err != nil {
+		t.Fatal(err)
+	}
+	first := func(v any) map[string]any { return v.([]any)[0].(map[string]any) }
+	result := first(top["results"])
+	for _, c := range []struct {
+		name   string
+		object map[string]any
+		fields string
+	}{
+		{"evaluation", top, "id series base suite host versions results failures claims rounds stopped verdict headline warnings"},
+		{"base", top["base"].(map[string]any), "commit how reason"},
+		{"suite", top["suite"].(map[string]any), "name digest"},
+		{"version", first(top["versions"]), "n name commit tree state same_as log_tail"},
+		{"result", result, "benchmark params metric unit better exact tested rounds detectable values steps total warnings"},
+		{"value", first(result["values"]), "n median lo hi samples"},
+		{"step", first(result["steps"]), "n change lo hi p verdict reason group"},
+		{"total", result["total"].(map[string]any), "change lo hi p verdict"},
+		{"failure", first(top["failures"]), "n benchmark signal status log_tail"},
+	} {
+		for _, field := range strings.Fields(c.fields) {
+			if _, ok := c.object[field]; !ok {
+				t.Errorf("%s has no %q", c.name, field)
+			}
+		}
+	}
+	if bytes.Contains(b.Bytes(), []byte(`"claims": null`)) || !bytes.Contains(b.Bytes(), []byte(`"claims": []`)) {
+		t.Error("an empty list is not []")
+	}
+}
+
+func TestTextFast(t *testing.T) {
+	e := evaluations["largest"]().Evaluation
+	start := time.Now()
+	render(t, e, Options{})
+	// Far above what it takes, so that a busy machine does not fail it.
+	if d := time.Since(start); d > 2*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
+func BenchmarkTextLargest(b *testing.B) {
+	e := evaluations["largest"]().Evaluation
+	for b.Loop() {
+		if err := Text(&bytes.Buffer{}, e, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("hash", "a subject", "log\nline", "s", 1.5, 0.01, 0.3, 2)
+	f.Add("\x1b[2J", strings.Repeat("長", 99), "\r\r\t", "B/op", math.MaxFloat64, -0.5, math.SmallestNonzeroFloat64, 30)
+	f.Add("", "", "", "", math.NaN(), math.Inf(1), -1.0, -1)
+	f.Add("a'b \"c\\", "'", "'", "1", 1e-300, 1e300, 0.0, 7)
+	f.Fuzz(func(t *testing.T, name, subject, log, unit string, level, change, spread float64, n int) {
+		n = 1 + (n%8+8)%8
+		var list []string
+		for range n {
+			list = append(list, subject)
+		}
+		b := newSeries(subject+" "+name, bench.Verdict(unit), list...)
+		b.process(name, level, level, map[int]float64{n: change}, map[int]float64{1: spread})
+		b.row(name+subject, unit, unit, level, spread, map[int]float64{1: change})
+		b.row(subject, "wall", "s", level, spread, nil)
+		doubt(&b.Results[len(b.Results)-1], 0, change, spread, log)
+		b.unbuilt(1+n/2%n, log)
+		b.fail(n, name, bench.Failed{Reason: unit, Status: n}, log)
+		b.Command = "bot eval " + name + " " + subject + " " + log
+		b.Warnings = []string{log, name}
+		b.Conflict = &mbox.Conflict{N: n + 1, Files: []mbox.ConflictFile{{Path: name, Hunk: 1, Line: 2, Reason: log}}}
+		b.MeasureSeconds, b.Margin = level, change
+		text := render(t, b.Evaluation, Options{})
+		for i, line := range strings.Split(text, "\n") {
+			if columns(line) > 78 || slices.ContainsFunc([]rune(line), func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x202e }) {
+				t.Errorf("line %d, %d columns: %q", i+1, columns(line), line)
+			}
+		}
+		if strings.Count(text, "\n") > mostLines {
+			t.Errorf("%d lines", strings.Count(text, "\n"))
+		}
+	})
+}
+
+// TestSparse renders evaluations that hold next to nothing, as an early
+// interrupt leaves them.
+func TestSparse(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		e    store.Evaluation
+		want string // first line
+	}{
+		{"zero", store.Evaluation{}, "Verdict:"},
+		{"no versions", store.Evaluation{Verdict: bench.FailedSeries, Series: &mbox.Series{Total: 3}, Results: []bench.Comparison{{Tested: true}}}, "Verdict: failed"},
+		{"steps of versions that are not there", store.Evaluation{Headline: "h", Results: []bench.Comparison{
+			{Tested: true, Benchmark: "a", Metric: "cpu", Steps: []bench.Step{
+				{N: 3, Verdict: bench.Worse}, {N: 9, Verdict: bench.Better, Group: []int{2, 9}}, {N: 4, Verdict: bench.Unclear}}},
+			{Tested: true, Benchmark: "b", Metric: "cpu", Total: bench.Step{N: 4, Verdict: bench.Unclear}},
+			{Tested: true, Benchmark: "c", Metric: "cpu", Total: bench.Step{N: 4, Verdict: bench.Worse}},
+			{Tested: true, Benchmark: "d", Metric: "cpu", Total: bench.Step{N: 4, Verdict: bench.NotMeasured, Reason: "added in 2/4"}},
+		}}, "h"},
+		{"a version that is the same as itself", store.Evaluation{Headline: "h",
+			Versions: []bench.Version{{N: 0, State: bench.SameBuild, SameAs: ptr(1)}, {N: 1, State: bench.SameBuild, SameAs: ptr(0)}},
+			Results:  []bench.Comparison{{Tested: true, Metric: "cpu", Total: bench.Step{N: 1, Verdict: bench.Worse, Change: ptr(0.1)}}}}, "h"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := render(t, &c.e, Options{Width: 1})
+			first, _, _ := strings.Cut(text, "\n")
+			if first != c.want {
+				t.Errorf("first line %q, want %q", first, c.want)
+			}
+			check(t, &c.e, text, 60)
+		})
+	}
+}
