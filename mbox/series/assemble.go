@@ -33,6 +33,7 @@ type posting struct {
 	merged     *posting // this one went into that one
 
 	before *posting // the version that this one replaces
+	lead   *record  // head before patches of another version came in
 	notes  []string
 	series mbox.Series
 }
@@ -290,6 +291,9 @@ func (a *assembler) addPatches(r *record) {
 func (p *posting) head() *record {
 	if p.cover != nil {
 		return p.cover
+	}
+	if p.lead != nil {
+		return p.lead
 	}
 	n := 0
 	for i := range p.slots {

@@ -68,6 +68,9 @@ func Choose(l mbox.Listing, version int, patches string) (*mbox.Series, error) {
 			})
 		})
 	}
+	candidates = slices.DeleteFunc(candidates, func(s mbox.Series) bool {
+		return slices.ContainsFunc(candidates, func(o mbox.Series) bool { return repeats(o, s) })
+	})
 	switch {
 	case len(candidates) == 0 && version != 0:
 		return nil, &ChoiceError{Reason: fmt.Sprintf("no version %d of the series in this mail; there is %s", version, strings.Join(versions, ", "))}
@@ -102,6 +105,20 @@ func Choose(l mbox.Listing, version int, patches string) (*mbox.Series, error) {
 	s.Patches, s.Received = kept, len(kept)
 	s.Missing, s.Complete = append([]int{}, missing...), len(missing) == 0
 	return &s, nil
+}
+
+// repeats says that o is a later version of s where no Message-ID can tell, as in
+// files of git format-patch.
+func repeats(o, s mbox.Series) bool {
+	if s.MessageID != "" || o.Version <= s.Version {
+		return false
+	}
+	if fold(o.Subject) == fold(s.Subject) {
+		return true
+	}
+	return slices.ContainsFunc(o.Patches, func(p mbox.Patch) bool {
+		return slices.ContainsFunc(s.Patches, func(q mbox.Patch) bool { return fold(p.Subject) == fold(q.Subject) })
+	})
 }
 
 func numbers(patches []mbox.Patch) string {

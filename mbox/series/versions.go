@@ -139,6 +139,7 @@ func (a *assembler) fill(p *posting) {
 			return
 		}
 	}
+	p.lead = p.head()
 	for n := 1; n <= p.total; n++ {
 		if p.slots[n] == nil && q.slots[n] != nil {
 			p.slots[n] = q.slots[n]
@@ -183,7 +184,7 @@ func (p *posting) build() {
 		}
 	}
 	s.Complete = len(s.Missing) == 0
-	if p.before != nil {
+	if p.before != nil && p.before.head().id != "" {
 		id := p.before.head().id
 		s.Supersedes = &id
 	} else if id := p.supersedes(); id != "" {
