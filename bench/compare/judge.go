@@ -49,6 +49,8 @@ func (j *judge) comparison() (c bench.Comparison, need int) {
 		}
 	}
 	c.Total = j.total(c.Steps)
+	c.Warnings = append(c.Warnings, j.warnings()...)
+	j.twins(&c)
 	c.Detectable = j.detectable()
 	return c, j.need
 }
@@ -103,16 +105,51 @@ func (j *judge) fit() {
 	}
 	first, last := j.ends()
 	for _, l := range j.looks {
-		t := j.t.first(l.rounds)
+		t := j.t.first(l.rounds).adjusted(j.cells, j.seg.segments(), j.metric.Name)
 		j.rest = j.seg.refine(t, l.alpha*stepShare*j.share, j.draw)
 		if first < last {
-			p := t.pair(first, last, t.weights(j.seg.segments()), j.totalThreshold(l), j.draw)
+			w := ones(make([]float64, t.n))
+			if t.k > 2 {
+				w = t.weights(j.seg.segments())
+			}
+			p := t.pair(first, last, w, j.totalThreshold(l), j.draw)
 			j.totalP = min(j.totalP, p)
 			j.totalHit = j.totalHit || p <= j.totalThreshold(l)
 		}
 	}
-	j.seg.settle(j.t)
-	j.levels = levelsOf(j.t.aligned(span{0, j.t.k}), j.t.n, j.t.k)
+	t := j.t.adjusted(j.cells, j.seg.segments(), j.metric.Name)
+	j.seg.settle(t)
+	j.levels = levelsOf(t.aligned(span{0, t.k}), t.n, t.k, t.weights(j.seg.segments()))
+	j.narrow()
+}
+
+// narrow takes out of each bound's range the columns at whose own step too
+// little can have happened to share in the blame: less than the margin, or than
+// a quarter of the change.
+func (j *judge) narrow() {
+	if j.t.n < 2 {
+		return
+	}
+	for i := range j.seg.bounds {
+		b := &j.seg.bounds[i]
+		e, _ := j.pick(b.c-1, b.c)
+		main := j.change(e.diff, 0)
+		little := max(j.marginAt(0), math.Abs(main)/4)
+		small := func(c int) bool {
+			e, _ := j.pick(c-1, c)
+			end := e.diff + e.half()
+			if main < 0 {
+				end = e.half() - e.diff
+			}
+			return j.change(end, 0) < little
+		}
+		for b.from < b.c && small(b.from) {
+			b.from++
+		}
+		for b.to > b.c && small(b.to) {
+			b.to--
+		}
+	}
 }
 
 func (j *judge) totalThreshold(l look) float64 { return l.alpha * (1 - stepShare) * j.share }
@@ -141,45 +178,104 @@ func (t table) pair(a, b int, w []float64, threshold float64, d *draw) float64 {
 func (j *judge) step(i int) bench.Step {
 	v := j.versions[i]
 	s := bench.Step{N: v.N, Verdict: bench.NotMeasured}
-	prev := -1
-	for p := i - 1; p >= 0; p-- {
-		if j.versions[p].col >= 0 {
-			prev = p
-			break
-		}
-	}
+	prev := j.before(i)
 	switch {
 	case v.col < 0:
 		s.Reason = v.reason
-		if v.reason == missing && prev == i-1 {
+		if v.reason == missing && prev >= 0 && prev == i-1 {
 			s.Reason = "gone"
 		}
+		return s
+	case i > 0 && j.versions[i-1].reason == missing:
+		s.Reason = "added"
 		return s
 	case prev < 0:
 		s.Reason = "nothing to compare with"
 		if i > 0 {
-			switch r := j.versions[i-1].reason; r {
-			case missing:
-				s.Reason = "added"
-			default:
-				s.Reason += ": " + j.versions[i-1].label + " " + r
-			}
+			s.Reason += ": " + j.versions[i-1].label + " " + j.versions[i-1].reason
 		}
 		return s
 	case v.col == j.versions[prev].col:
 		return j.equal(s, i)
 	}
-	if j.versions[i-1].reason == missing && prev < i-1 {
-		s.Reason = "added"
-		return s
+	from := j.versions[prev].col
+	e, sig := j.pick(from, v.col)
+	j.decide(&s, e, sig, from, v.col)
+	if sig == nil && s.Verdict == bench.Same && !j.metric.Exact {
+		j.doubt(&s, from, v.col)
 	}
-	e, sig := j.pick(j.versions[prev].col, v.col)
-	j.decide(&s, e, sig, j.versions[prev].col)
-	if prev < i-1 && s.Verdict != bench.Same {
+	switch {
+	case prev < i-1 && s.Verdict != bench.Same:
 		s.Group = []int{j.versions[prev+1].N, v.N}
+	case !changed(s):
+		if b := j.shares(from, v.col); b != nil && j.metric.Tested {
+			s.Verdict, s.Reason = bench.Unclear, "may share the change in "+patches(j.patchesOf(*b))
+		}
+	}
+	if changed(s) && sig != nil && sig.from < sig.to {
+		s.Group = j.patchesOf(*sig)
+		j.open(2 * j.t.n)
 	}
 	return s
 }
+
+func changed(s bench.Step) bool { return s.Verdict == bench.Better || s.Verdict == bench.Worse }
+
+// patches words a group.
+func patches(g []int) string {
+	if g[0] == g[1] {
+		return "patch " + strconv.Itoa(g[0])
+	}
+	return "patches " + strconv.Itoa(g[0]) + "-" + strconv.Itoa(g[1])
+}
+
+// before is the last version before i that has figures, -1 for none.
+func (j *judge) before(i int) int {
+	for i--; i >= 0; i-- {
+		if j.versions[i].col >= 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// patchesOf is the range of patches among which a bound lies.
+func (j *judge) patchesOf(b bound) []int {
+	i := j.cols[b.from]
+	return []int{j.versions[j.before(i)+1].N, j.versions[j.cols[b.to]].N}
+}
+
+// shares finds a bound elsewhere whose change may as well lie between columns a
+// and a+1.
+func (j *judge) shares(a, b int) *bound {
+	if b != a+1 {
+		return nil
+	}
+	for _, x := range j.seg.bounds {
+		if x.c != b && x.from <= b && b <= x.to {
+			return &x
+		}
+	}
+	return nil
+}
+
+// doubt takes back that a step is the same where the two versions beside it,
+// looked at alone, differ by more than the margin and chance. Shared levels
+// could hide a patch that the next one undoes.
+func (j *judge) doubt(s *bench.Step, a, b int) {
+	e := j.levels.between(span{a, a + 1}, span{b, b + 1})
+	ch := j.change(e.diff, a)
+	if math.Abs(ch) <= j.marginAt(a) || math.Abs(e.diff) < doubtZ*e.se {
+		return
+	}
+	s.Verdict = bench.Unclear
+	k := j.rounds4(e, j.marginAt(a))
+	s.Reason = fmt.Sprintf("alone the two versions differ by %+.1f %%; %s", 100*ch, needs("", k))
+	j.open(k)
+}
+
+// doubtZ is passed by chance once in 100 steps.
+const doubtZ = 2.58
 
 // equal is the step of a version whose build is an earlier one's.
 func (j *judge) equal(s bench.Step, i int) bench.Step {
@@ -201,8 +297,8 @@ func (j *judge) pick(a, b int) (effect, *bound) {
 	var sig *bound
 	if p == q {
 		p, q = span{p.lo, x + 1}, span{y, q.hi}
-	} else {
-		for _, c := range j.seg.between(x, y) {
+	} else if between := j.seg.between(x, y); j.oneWay(x, y) {
+		for _, c := range between {
 			if sig == nil || c.p > sig.p {
 				sig = &c
 			}
@@ -218,6 +314,25 @@ func (j *judge) pick(a, b int) (effect, *bound) {
 		e.diff = -e.diff
 	}
 	return e, sig
+}
+
+// oneWay says that the levels only rise or only fall from column x to y: then
+// they differ at the ends as surely as at each bound between.
+func (j *judge) oneWay(x, y int) bool {
+	up, down := false, false
+	last := math.NaN()
+	for _, g := range j.seg.segments() {
+		if g.hi <= x || g.lo > y {
+			continue
+		}
+		m := 0.0
+		for v := g.lo; v < g.hi; v++ {
+			m += j.levels.level[v] / float64(g.hi-g.lo)
+		}
+		up, down = up || m > last, down || m < last
+		last = m
+	}
+	return !(up && down)
 }
 
 // change turns a difference of levels into a relative change from column a.
@@ -245,16 +360,16 @@ func (j *judge) marginAt(a int) float64 {
 	return m
 }
 
-// decide fills in the figures and the verdict of a step away from column a.
-func (j *judge) decide(s *bench.Step, e effect, sig *bound, a int) {
+// decide fills in the figures and the verdict of the step from column a to b.
+func (j *judge) decide(s *bench.Step, e effect, sig *bound, a, b int) {
 	if j.metric.Exact {
-		j.decideExact(s, a, j.versionCol(s.N))
+		j.decideExact(s, a, b)
 		return
 	}
 	n := j.t.n
 	if n == 0 {
 		s.Reason = "no complete round"
-		j.open(j.plan.looks[0].rounds)
+		j.open(j.looks0())
 		return
 	}
 	s.Change = some(j.change(e.diff, a))
@@ -271,7 +386,7 @@ func (j *judge) decide(s *bench.Step, e effect, sig *bound, a int) {
 	}
 	if n == 1 {
 		s.Verdict, s.Reason = bench.Unclear, "one round only"
-		j.open(j.plan.looks[0].rounds)
+		j.open(j.looks0())
 		return
 	}
 	m := j.marginAt(a)
@@ -296,19 +411,15 @@ func (j *judge) direction(d float64) bench.Verdict {
 	return bench.Worse
 }
 
-func (j *judge) versionCol(n int) int {
-	for _, v := range j.versions {
-		if v.N == n {
-			return v.col
-		}
-	}
-	return -1
-}
-
 // decideExact judges a step of a row in which any difference is real.
 func (j *judge) decideExact(s *bench.Step, a, b int) {
 	x, y := j.reference(a), j.reference(b)
 	d := y - x
+	defer func() {
+		if !j.metric.Tested {
+			s.Verdict = bench.Shown
+		}
+	}()
 	switch {
 	case d == 0:
 		s.Change, s.Lo, s.Hi = some(0), some(0), some(0)
@@ -376,7 +487,7 @@ func (j *judge) rounds4(e effect, margin float64) int {
 	if need > 1e5 || math.IsNaN(need) {
 		return 100000
 	}
-	return max(j.t.n+1, int(math.Ceil(need)))
+	return max(j.t.n+1, j.looks0(), int(math.Ceil(need)))
 }
 
 // needs words a number of rounds with two figures.
@@ -394,13 +505,22 @@ func needs(metric string, n int) string {
 	return metric + "needs about " + strconv.Itoa((n+step-1)/step*step) + " rounds"
 }
 
-// open says that a step would be decided with n rounds in all.
+// open says that a step would be decided with n rounds in all; what is asked for
+// is the next look that has as many.
 func (j *judge) open(n int) {
 	if j.final || !j.metric.Tested || j.t.n >= j.last() || n > j.last() && j.t.n >= futileFrom {
 		return
 	}
-	j.need = max(j.need, min(n, j.last()))
+	for _, l := range j.plan.looks {
+		if l.rounds > j.t.n && l.rounds >= min(n, j.last()) {
+			j.need = max(j.need, l.rounds)
+			return
+		}
+	}
 }
+
+// looks0 is the number of rounds of the first look.
+func (j *judge) looks0() int { return j.plan.looks[0].rounds }
 
 // total judges the whole series.
 func (j *judge) total(steps []bench.Step) bench.Step {
@@ -423,21 +543,40 @@ func (j *judge) total(steps []bench.Step) bench.Step {
 		return j.equal(s, len(j.versions)-1)
 	}
 	e, sig := j.pick(a.col, b.col)
-	if sig == nil && j.t.n >= 2 && !j.metric.Exact {
+	if j.seg.of(a.col) == j.seg.of(b.col) && j.t.n >= 2 && !j.metric.Exact {
 		// Without a step between them the levels are those of the two versions alone.
 		e = j.levels.between(span{a.col, a.col + 1}, span{b.col, b.col + 1})
 	}
 	if j.totalHit {
 		sig = &bound{p: j.totalP}
 	}
-	j.decide(&s, e, sig, a.col)
-	changed := func(s bench.Step) bool { return s.Verdict == bench.Better || s.Verdict == bench.Worse }
+	j.decide(&s, e, sig, a.col, b.col)
 	if changed(s) && !j.metric.Exact && !slices.ContainsFunc(steps, changed) {
-		first, last := j.ends()
-		from, to := first+1, last
-		s.Group = []int{j.versions[j.cols[from]].N, j.versions[j.cols[to]].N}
+		s.Group = j.patchesOf(j.whereabouts())
 	}
 	return s
+}
+
+// whereabouts is the range of bounds among which a change of the whole series
+// may lie, when no step was significant: at least two.
+func (j *judge) whereabouts() bound {
+	first, last := j.ends()
+	if len(j.seg.bounds) > 0 || j.t.k < 3 {
+		return bound{from: first + 1, to: last}
+	}
+	p := j.t.profile(span{0, j.t.k}, ones(make([]float64, j.t.n)))
+	best := first + 1
+	for c := first + 1; c <= last; c++ {
+		if p[c] > p[best] {
+			best = c
+		}
+	}
+	from, to := near(p, best)
+	from, to = max(from, first+1), min(to, last)
+	if from == to {
+		from, to = max(from-1, first+1), min(to+1, last)
+	}
+	return bound{from: from, to: to}
 }
 
 // detectable is the change of a typical step that would most likely have shown.
@@ -453,5 +592,3 @@ func (j *judge) detectable() *float64 {
 	d := (j.critical() + power80) * median(ses)
 	return some(j.change(d, 0))
 }
-
-func (s span) String() string { return fmt.Sprintf("%d..%d", s.lo, s.hi-1) }

@@ -98,6 +98,19 @@ type scores struct {
 	v    []float64 // v[round*k+column]
 }
 
+// sums of the columns, and tau: a squared contrast divided by tau is a squared z
+// under permutation.
+func (s scores) sums() (sums []float64, tau float64) {
+	sums = make([]float64, s.k)
+	for r := range s.n {
+		for v, x := range s.v[r*s.k : (r+1)*s.k] {
+			sums[v] += x
+			tau += x * x
+		}
+	}
+	return sums, tau / float64(s.k-1)
+}
+
 // scan gives the largest squared contrast between the column sums and where it lies.
 func scan(sums, prefix []float64, cs []contrast) (float64, int) {
 	prefix[0] = 0
@@ -140,32 +153,36 @@ type found struct {
 	t float64 // the statistic, in units of its variance: a squared z
 }
 
+// largest finds the largest contrast, with p = 1 for now; t is 0 if there is none.
+func (s scores) largest() found {
+	cs := contrasts(s.k)
+	sums, tau := s.sums()
+	t, at := scan(sums, make([]float64, s.k+1), cs)
+	f := found{contrast: cs[at], p: 1}
+	if tau > 0 && t > 1e-12*tau {
+		f.t = t / tau
+	}
+	return f
+}
+
 // test finds the largest contrast and its p. values are what the scores were
 // made of, in the same shape; the tail of very small p is taken from them.
 // The p needs to be known to a tenth of threshold only.
 func (s scores) test(values []float64, gap, threshold float64, d *draw) found {
 	cs := contrasts(s.k)
-	sums, prefix := make([]float64, s.k), make([]float64, s.k+1)
-	var tau float64
-	for r := range s.n {
-		for v, x := range s.v[r*s.k : (r+1)*s.k] {
-			sums[v] += x
-			tau += x * x
-		}
+	f := s.largest()
+	if f.t == 0 {
+		return f
 	}
-	tau /= float64(s.k - 1)
-	t, at := scan(sums, prefix, cs)
-	if !(tau > 0) || t <= 1e-12*tau {
-		return found{contrast: cs[at], p: 1}
-	}
-	f := found{contrast: cs[at], t: t / tau}
 	draws := drawsMax
 	if threshold > 0 {
 		draws = int(min(drawsMax, max(1000, math.Ceil(10/threshold))))
 	}
 	work := make([]float64, len(s.v))
 	copy(work, s.v)
-	limit := t * (1 - 1e-9) // sums of the same numbers differ in the last bits
+	sums, tau := s.sums()
+	prefix := make([]float64, s.k+1)
+	limit := f.t * tau * (1 - 1e-9) // sums of the same numbers differ in the last bits
 	hits, b := 0, 0
 	for b < draws && hits < enough {
 		clear(sums)
@@ -182,22 +199,23 @@ func (s scores) test(values []float64, gap, threshold float64, d *draw) found {
 		}
 	}
 	f.p = float64(hits+1) / float64(b+1)
-	if hits >= enough || threshold <= 0 || float64(draws)*threshold >= 10 && !s.coarse(threshold) {
+	if threshold <= 0 || f.p <= threshold/10 {
 		return f
 	}
-	// Two or three builds in few rounds have so few arrangements that no
-	// permutation is rare enough for a suite of many rows, and beyond drawsMax
-	// none is drawn: both get the tail.
-	if hits <= 2 || float64(hits) <= 4*threshold*float64(draws) {
+	// Two or three builds in few rounds have so few arrangements that none is
+	// rare enough for a suite of many rows, and of the rest no more than drawsMax
+	// are drawn: where the figures are as extreme as either can show, the tail
+	// tells the rest.
+	if f.p <= max(s.floor(), 4/float64(draws)) && (draws == drawsMax || s.floor() > threshold/10) {
 		f.p = min(f.p, s.tail(f, values, gap, len(cs)))
 	}
 	return f
 }
 
-// coarse says that even the most extreme arrangement has a p above a tenth of
-// the threshold.
-func (s scores) coarse(threshold float64) bool {
-	return float64(s.n-1)*math.Log(float64(s.k)) < -math.Log(threshold/10)
+// floor is about the p of the most extreme arrangement: one column is first, or
+// last, in every round.
+func (s scores) floor() float64 {
+	return 4 * float64(s.k-1) * math.Pow(float64(s.k), -float64(s.n))
 }
 
 // tail bounds a p too small for permutations by the sum over all contrasts of

@@ -30,8 +30,10 @@ type row struct {
 	// rounds are the complete ones, ascending; cells[i] has one cell for each col.
 	rounds []int
 	cells  [][]cell
-	// base and twin hold the pairs of rounds in which both ran.
+	// base and twin are the figures of the complete rounds in which both ran.
 	base, twin []float64
+	// demoted says that the metric is declared exact but did not repeat.
+	demoted bool
 
 	all map[int]map[int]cell // version -> round -> figure
 }
@@ -90,6 +92,19 @@ func gather(versions []bench.Version, samples []bench.Sample, failures []bench.F
 		m[f.N] = bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String()
 	}
 
+	for _, s := range samples {
+		if s.Failed == nil || s.Discarded != "" || s.Twin {
+			continue
+		}
+		k := bench.RowName(s.Benchmark, s.Params)
+		if failed[k] == nil {
+			failed[k] = map[int]string{}
+		}
+		if failed[k][s.Version] == "" {
+			failed[k][s.Version] = s.Failed.String()
+		}
+	}
+
 	type id struct{ key, metric string }
 	index := map[id]*row{}
 	twins := map[id]map[int]float64{}
@@ -137,7 +152,11 @@ func gather(versions []bench.Version, samples []bench.Sample, failures []bench.F
 	slices.SortStableFunc(rows, func(a, b *row) int { return order[a.key] - order[b.key] })
 	for _, r := range rows {
 		r.place(versions, failed[r.key], seen[r.key])
-		r.table(twins[id{r.key, r.metric.Name}])
+		twin := twins[id{r.key, r.metric.Name}]
+		r.table(twin)
+		if r.metric.Exact && !r.repeats(twin) {
+			r.metric.Exact, r.demoted = false, true
+		}
 	}
 	return rows
 }
@@ -214,4 +233,32 @@ func (r *row) table(twin map[int]float64) {
 			r.twin = append(r.twin, t)
 		}
 	}
+}
+
+// repeats says that every version's runs gave one figure, the twin's included.
+func (r *row) repeats(twin map[int]float64) bool {
+	for _, c := range r.cols {
+		n := r.versions[c].N
+		first, have := 0.0, false
+		same := func(x float64) bool {
+			if !have {
+				first, have = x, true
+			}
+			return x == first
+		}
+		for _, x := range r.all[n] {
+			if !same(x.value) {
+				return false
+			}
+		}
+		if n != 0 {
+			continue
+		}
+		for _, x := range twin {
+			if !same(x) {
+				return false
+			}
+		}
+	}
+	return true
 }

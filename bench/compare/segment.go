@@ -101,7 +101,7 @@ func (t table) weights(segments []span) []float64 {
 	var sum float64
 	for r := range w {
 		s := (weightPrior*mid*mid + df*w[r]*w[r]) / (weightPrior + df)
-		w[r] = math.Pow(s, -weightPower/2)
+		w[r] = 1 / math.Sqrt(s)
 		sum += w[r]
 	}
 	for r := range w {
@@ -110,10 +110,9 @@ func (t table) weights(segments []span) []float64 {
 	return w
 }
 
-var (
-	weightPrior = 2.0
-	weightPower = 1.0
-)
+// weightPrior is how many builds' worth of evidence the typical spread counts
+// against a round's own.
+const weightPrior = 2.0
 
 func ones(w []float64) []float64 {
 	for r := range w {
@@ -246,16 +245,8 @@ func (s *segmentation) refine(t table, threshold float64, d *draw) (rest []found
 // fits the columns lo..hi-1, as a squared z.
 func (t table) profile(g span, w []float64) []float64 {
 	k := g.hi - g.lo
-	s := ranked(t.aligned(g), t.n, k, w)
-	sums := make([]float64, k)
-	var tau, total float64
-	for r := range s.n {
-		for v, x := range s.v[r*k : (r+1)*k] {
-			sums[v] += x
-			tau += x * x
-		}
-	}
-	tau /= float64(k - 1)
+	sums, tau := ranked(t.aligned(g), t.n, k, w).sums()
+	var total float64
 	for _, x := range sums {
 		total += x
 	}
@@ -296,11 +287,46 @@ func (s *segmentation) settle(t table) {
 			b.from, b.to = b.from+g.lo, b.to+g.lo
 		}
 	}
+	s.spread(t)
+}
+
+// spread widens the range of a bound whose neighbouring column lies between the
+// levels of both sides: where three patches add a little each, the one in the
+// middle is not to take the blame for all.
+func (s *segmentation) spread(t table) {
+	w := t.weights(s.segments())
+	segments := s.segments()
+	for i := range s.bounds {
+		b := &s.bounds[i]
+		l, r := segments[i], segments[i+1]
+		up := t.contrastZ(span{l.lo, r.hi}, b.c, w) > 0
+		towards := func(z float64) bool { return z > hinted && up || z < -hinted && !up }
+		if l.hi-l.lo > 1 && towards(t.contrastZ(l, l.hi-1, w)) {
+			b.from = min(b.from, l.hi-1)
+		}
+		if r.hi-r.lo > 1 && towards(t.contrastZ(r, r.lo+1, w)) {
+			b.to = max(b.to, r.lo+1)
+		}
+	}
+}
+
+// contrastZ is the z of a single change at c within the columns of g.
+func (t table) contrastZ(g span, c int, w []float64) float64 {
+	k := g.hi - g.lo
+	sums, tau := ranked(t.aligned(g), t.n, k, w).sums()
+	if !(tau > 0) {
+		return 0
+	}
+	x := contrast{lo: 0, c: c - g.lo, hi: k, left: 1 / float64(c-g.lo), right: 1 / float64(g.hi-c)}
+	return x.diff(sums) / math.Sqrt((x.left+x.right)*tau)
 }
 
 // pinned is how much worse, in squared z, a change at another bound must fit
 // for the change to be pinned.
-var pinned = 3.0
+const pinned = 1.5
+
+// hinted is the z from which a column beside a bound counts as lying between.
+const hinted = 2.0
 
 // near is the range of bounds that fit nearly as well as the one at c.
 func near(profile []float64, c int) (from, to int) {

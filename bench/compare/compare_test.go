@@ -1,0 +1,347 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"patchbench/bench"
+)
+
+// made gives one row's samples: level[v] times a noise of sd, which the round
+// shares by half. A NaN level means that the version has no figure.
+func made(metric bench.Metric, name string, level []float64, rounds int, sd float64, seed uint64) []bench.Sample {
+	rng := rand.New(rand.NewPCG(seed, 99))
+	var out []bench.Sample
+	for r := range rounds {
+		load := math.Exp(sd * rng.NormFloat64())
+		for _, v := range rng.Perm(len(level)) {
+			x := level[v] * load * math.Exp(sd*rng.NormFloat64())
+			if math.IsNaN(level[v]) {
+				continue
+			}
+			out = append(out, bench.Sample{Round: r + 1, Version: v, Benchmark: name, Metric: metric.Name, Unit: metric.Unit, Value: x})
+		}
+	}
+	return out
+}
+
+// words is each step's verdict with its group, and the total's last.
+func words(c bench.Comparison) []string {
+	var out []string
+	word := func(s bench.Step) string {
+		w := string(s.Verdict)
+		if s.Group != nil {
+			w += " " + strconv.Itoa(s.Group[0]) + "-" + strconv.Itoa(s.Group[1])
+		}
+		return w
+	}
+	for _, s := range c.Steps {
+		out = append(out, word(s))
+	}
+	return append(out, "total "+word(c.Total))
+}
+
+func fixed(n int) Options { return Options{Looks: []int{n}, Final: true, Seed: 1} }
+
+func TestShapes(t *testing.T) {
+	nan := math.NaN()
+	tests := map[string]struct {
+		metric bench.Metric
+		level  []float64
+		sd     float64
+		n      int
+		want   []string
+	}{
+		"nothing changes":               {bench.CPU, []float64{1, 1, 1, 1, 1}, .01, 40, []string{"same", "same", "same", "same", "total same"}},
+		"one step":                      {bench.CPU, []float64{1, 1, 1.05, 1.05, 1.05}, .01, 20, []string{"same", "worse", "same", "same", "total worse"}},
+		"a step up, undone":             {bench.CPU, []float64{1, 1, 1.05, 1.05, 1.05, 1}, .01, 40, []string{"same", "worse", "same", "same", "better", "total same"}},
+		"one patch, twenty rounds":      {bench.CPU, []float64{1, 1.05}, .01, 20, []string{"worse", "total worse"}},
+		"one patch that speeds up":      {bench.CPU, []float64{1, .9}, .01, 15, []string{"better", "total better"}},
+		"one version alone is slower":   {bench.CPU, []float64{1, 1, 1.08, 1, 1}, .01, 40, []string{"same", "worse", "better", "same", "total same"}},
+		"values all equal":              {bench.CPU, []float64{1, 1, 1}, 0, 10, []string{"same", "same", "total same"}},
+		"two levels without spread":     {bench.RSS, []float64{1 << 30, 1 << 30, 1.2 * (1 << 30), 1.2 * (1 << 30)}, 0, 10, []string{"same", "worse", "same", "total worse"}},
+		"one patch without spread":      {bench.RSS, []float64{1 << 30, 1.2 * (1 << 30)}, 0, 10, []string{"worse", "total worse"}},
+		"all zero":                      {bench.CPU, []float64{0, 0, 0}, .1, 10, []string{"same", "same", "total same"}},
+		"small change of memory":        {bench.RSS, []float64{2 << 20, 2<<20 + 100<<10}, .0001, 20, []string{"same", "total same"}},
+		"one round":                     {bench.CPU, []float64{1, 2, 2}, .01, 1, []string{"unclear", "unclear", "total unclear"}},
+		"too noisy to say":              {bench.Wall, []float64{1, 1, 1}, .3, 10, []string{"unclear", "unclear", "total unclear"}},
+		"row that appears":              {bench.CPU, []float64{nan, nan, 1, 1}, .001, 20, []string{"not-measured", "not-measured", "same", "total not-measured"}},
+		"row that goes":                 {bench.CPU, []float64{1, 1, nan, nan}, .001, 20, []string{"same", "not-measured", "not-measured", "total not-measured"}},
+		"metric that is only shown":     {bench.User, []float64{1, 2}, .01, 20, []string{"shown", "total shown"}},
+		"higher is better":              {bench.Metric{Name: "rate", Unit: "op/s"}, []float64{1, 1, 1.1, 1.1}, .01, 20, []string{"same", "better", "same", "total better"}},
+		"exact, any difference is real": {bench.Metric{Name: "instructions", Unit: "1"}, []float64{1000, 1001, 1100, 990}, 0, 1, []string{"same", "worse", "better", "total same"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := made(tt.metric, "b", tt.level, tt.n, tt.sd, 5)
+			if strings.HasPrefix(name, "row that") {
+				// Another row shows that the benchmark ran on all versions.
+				s = append(s, made(bench.User, "b", []float64{1, 1, 1, 1}, tt.n, .01, 6)...)
+			}
+			c := Compare(builtVersions(len(tt.level)), s, nil, fixed(tt.n)).Comparisons[0]
+			if d := cmp.Diff(tt.want, words(c)); d != "" {
+				t.Errorf("verdicts (-want +got):\n%s%+v", d, c.Steps)
+			}
+		})
+	}
+}
+
+func TestReasons(t *testing.T) {
+	nan := math.NaN()
+	seven := []float64{1, 1, 1.1, 1.1, 1.1, 1.1}
+	same := func(n int) *int { return &n }
+	tests := map[string]struct {
+		level    []float64
+		versions func([]bench.Version)
+		failures []bench.Failure
+		want     []string // verdict, group: reason
+	}{
+		"does not build, then the change cannot be pinned": {
+			level:    []float64{1, 1, nan, 1.1, 1.1, 1.1},
+			versions: func(v []bench.Version) { v[2].State = bench.BuildFailed },
+			want:     []string{"same", "not-measured: does not build", "worse 2-3", "same", "same", "total worse"},
+		},
+		"crashes from a patch on": {
+			level:    []float64{1, 1, 1, 1, 1, nan},
+			failures: []bench.Failure{{N: 5, Benchmark: "b", Signal: "SIGSEGV"}},
+			want:     []string{"same", "same", "same", "same", "not-measured: SIGSEGV", "total not-measured: SIGSEGV"},
+		},
+		"crashes and works again": {
+			level:    seven,
+			failures: []bench.Failure{{N: 2, Benchmark: "b", Status: 3}},
+			want:     []string{"same", "not-measured: exit status 3", "worse 2-3", "same", "same", "total worse"},
+		},
+		"not run after a crash": {
+			level:    []float64{1, 1, 1, nan, nan, nan},
+			failures: []bench.Failure{{N: 3, Benchmark: "b", Reason: "timed out after 600 s"}},
+			want: []string{"same", "same", "not-measured: timed out after 600 s", "not-measured: not run after timed out after 600 s on 3/5",
+				"not-measured: not run after timed out after 600 s on 3/5", "total not-measured: not run after timed out after 600 s on 3/5"},
+		},
+		"builds that are equal": {
+			level: []float64{1, nan, 1.1, nan, nan, 1.1},
+			versions: func(v []bench.Version) {
+				for n, as := range map[int]int{1: 0, 3: 2, 4: 0} {
+					v[n].State, v[n].SameAs = bench.SameBuild, same(as)
+				}
+			},
+			want: []string{"same: same build as base", "worse", "same: same build as 2/5", "better", "worse", "total worse"},
+		},
+		"base does not build": {
+			level:    []float64{nan, 1, 1.1, 1.1, 1.1, 1.1},
+			versions: func(v []bench.Version) { v[0].State = bench.BuildFailed },
+			want: []string{"not-measured: nothing to compare with: base does not build", "worse", "same", "same", "same",
+				"total not-measured: base: does not build"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			versions := builtVersions(6)
+			if tt.versions != nil {
+				tt.versions(versions)
+			}
+			c := Compare(versions, made(bench.CPU, "b", tt.level, 30, .005, 2), tt.failures, fixed(30)).Comparisons[0]
+			got := words(c)
+			for i, s := range append(c.Steps, c.Total) {
+				if s.Reason != "" {
+					got[i] += ": " + s.Reason
+				}
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestRowsAppearAndGo(t *testing.T) {
+	nan := math.NaN()
+	s := made(bench.CPU, "b", []float64{1, 1, 1, 1}, 20, .002, 1)
+	s = append(s, made(bench.Metric{Name: "hits", Unit: "1"}, "b", []float64{1, nan, nan, 1}, 20, .002, 1)...)
+	c := Compare(builtVersions(4), s, nil, fixed(20)).Comparisons[1]
+	var got []string
+	for _, x := range append(c.Steps, c.Total) {
+		got = append(got, string(x.Verdict)+": "+x.Reason)
+	}
+	want := []string{"not-measured: gone", "not-measured: no such figure", "not-measured: added", "same: "}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// The rounds that do not count must not move a figure.
+func TestIncompleteRoundsAreLeftOut(t *testing.T) {
+	s := made(bench.CPU, "b", []float64{1, 1.1, 1.1}, 12, .01, 3)
+	want := Compare(builtVersions(3), s, nil, fixed(12))
+	more := append([]bench.Sample{}, s...)
+	for r := 13; r < 20; r++ {
+		x := bench.Sample{Round: r, Version: r % 3, Benchmark: "b", Metric: "cpu", Unit: "s", Value: 50}
+		more = append(more, x)
+		x.Version, x.Discarded = (r+1)%3, "stall"
+		more = append(more, x)
+	}
+	if d := cmp.Diff(want, Compare(builtVersions(3), more, nil, fixed(12))); d != "" {
+		t.Errorf("incomplete and discarded rounds changed the result:\n%s", d)
+	}
+	if got := want.Comparisons[0].Rounds; got != 12 {
+		t.Errorf("rounds = %d, want 12", got)
+	}
+}
+
+func TestTwinWithdraws(t *testing.T) {
+	s := made(bench.CPU, "b", []float64{1, 1, 1.1, 1.1}, 20, .01, 3)
+	twin := func(by float64) []bench.Sample {
+		out := append([]bench.Sample{}, s...)
+		rng := rand.New(rand.NewPCG(4, 4))
+		for _, x := range s {
+			if x.Version == 0 {
+				x.Twin, x.Value = true, x.Value*by*math.Exp(.01*rng.NormFloat64())
+				out = append(out, x)
+			}
+		}
+		return out
+	}
+	equal := Compare(builtVersions(4), twin(1), nil, fixed(20)).Comparisons[0]
+	plain := Compare(builtVersions(4), s, nil, fixed(20)).Comparisons[0]
+	if d := cmp.Diff(plain, equal); d != "" {
+		t.Errorf("an equal twin entered the comparison:\n%s", d)
+	}
+	off := Compare(builtVersions(4), twin(1.05), nil, fixed(20)).Comparisons[0]
+	if off.Steps[1].Verdict != bench.Unclear || !strings.Contains(off.Steps[1].Reason, "withdrawn: base and its twin") || len(off.Warnings) == 0 {
+		t.Errorf("a differing twin must withdraw the change: %+v, warnings %q", off.Steps[1], off.Warnings)
+	}
+}
+
+func TestExactThatDoesNotRepeat(t *testing.T) {
+	m := bench.MetricFor("instructions", "1")
+	s := made(m, "b", []float64{1e6, 1e6, 1.1e6}, 1, 0, 1)
+	again := s[0]
+	for _, x := range s {
+		if x.Version == 0 {
+			again = x
+		}
+	}
+	again.Round, again.Value = 2, again.Value+7
+	c := Compare(builtVersions(3), append(s, again), nil, fixed(10)).Comparisons[0]
+	if c.Exact || len(c.Warnings) != 1 {
+		t.Errorf("exact = %v, warnings = %q; want a demoted row with a warning", c.Exact, c.Warnings)
+	}
+	if d := cmp.Diff([]string{"unclear", "unclear", "total unclear"}, words(c)); d != "" {
+		t.Errorf("verdicts (-want +got):\n%s", d)
+	}
+}
+
+func TestLooks(t *testing.T) {
+	o := Options{Seed: 1}
+	level := []float64{1, 1, 1.08, 1.08}
+	all := made(bench.CPU, "b", level, 80, .01, 8)
+	first := func(n int) []bench.Sample { return all[:n*len(level)] }
+	t.Run("before the first look nothing is said", func(t *testing.T) {
+		r := Compare(builtVersions(4), first(6), nil, o)
+		if d := cmp.Diff([]string{"unclear", "unclear", "unclear", "total unclear"}, words(r.Comparisons[0])); d != "" {
+			t.Error(d)
+		}
+		if len(r.Open) != 1 || r.Open[0].Benchmark != "b" || r.Open[0].Needed < 10 {
+			t.Errorf("open = %+v, want b with at least 10 rounds", r.Open)
+		}
+	})
+	t.Run("found at the first look stays found", func(t *testing.T) {
+		for _, n := range []int{10, 12, 15, 33, 80} {
+			c := Compare(builtVersions(4), first(n), nil, o).Comparisons[0]
+			if c.Steps[1].Verdict != bench.Worse {
+				t.Errorf("n = %d: step 2 is %s", n, c.Steps[1].Verdict)
+			}
+		}
+	})
+	t.Run("decided rows are closed", func(t *testing.T) {
+		r := Compare(builtVersions(4), first(60), nil, o)
+		if len(r.Open) != 0 {
+			t.Errorf("open = %+v, comparison %+v", r.Open, r.Comparisons[0].Steps)
+		}
+	})
+	t.Run("a hopeless row is given up", func(t *testing.T) {
+		s := made(bench.Wall, "b", []float64{1, 1, 1}, 20, .5, 4)
+		if r := Compare(builtVersions(3), s, nil, o); len(r.Open) != 0 {
+			t.Errorf("open = %+v", r.Open)
+		}
+	})
+}
+
+func TestPlan(t *testing.T) {
+	at := func(n int, a float64) look { return look{n, a} }
+	tests := map[string]struct {
+		o    Options
+		n    int
+		want []look
+	}{
+		"too early":           {Options{}, 9, nil},
+		"first":               {Options{}, 14, []look{at(10, .0125)}},
+		"ended between looks": {Options{Final: true}, 12, []look{at(10, .0125), at(12, .0075)}},
+		"ended early":         {Options{Final: true}, 6, []look{at(6, .0125)}},
+		"ended at one":        {Options{Final: true}, 1, nil},
+		"fixed":               {Options{Looks: []int{20}}, 20, []look{at(20, .05)}},
+		"beyond the last":     {Options{Looks: []int{20}, Final: true}, 25, []look{at(25, .05)}},
+	}
+	for name, tt := range tests {
+		got := tt.o.plan().due(tt.n)
+		for i := range got {
+			got[i].alpha = math.Round(got[i].alpha*1e6) / 1e6
+		}
+		if d := cmp.Diff(tt.want, got, cmp.AllowUnexported(look{})); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	level := []float64{1, 1, 1, 1}
+	mode := made(bench.CPU, "b", level, 30, .005, 1)
+	rng := rand.New(rand.NewPCG(1, 7))
+	for i := range mode {
+		if rng.IntN(3) == 0 {
+			mode[i].Value *= 1.3
+		}
+	}
+	speed := made(bench.CPU, "b", level, 30, .005, 1)
+	for i := range speed {
+		if speed[i].Round > 12 {
+			speed[i].Value *= 1.4
+		}
+	}
+	tests := map[string]struct {
+		s    []bench.Sample
+		want string
+	}{
+		"two modes":      {mode, "two modes"},
+		"machine slowed": {speed, "from round 13 on"},
+		"plain":          {made(bench.CPU, "b", level, 30, .1, 1), ""},
+	}
+	for name, tt := range tests {
+		c := Compare(builtVersions(4), tt.s, nil, fixed(30)).Comparisons[0]
+		got := strings.Join(c.Warnings, "; ")
+		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: warnings %q, want %q", name, got, tt.want)
+		}
+		for _, s := range c.Steps {
+			if flagged(s) {
+				t.Errorf("%s: false %s at %d", name, s.Verdict, s.N)
+			}
+		}
+	}
+}
+
+func TestNoInput(t *testing.T) {
+	for name, r := range map[string]Result{
+		"nothing":     Compare(nil, nil, nil, Options{}),
+		"no samples":  Compare(builtVersions(3), nil, nil, Options{}),
+		"no versions": Compare(nil, made(bench.CPU, "b", []float64{1, 1}, 3, .1, 1), nil, Options{}),
+	} {
+		if want := map[bool]int{true: 1}[name == "no versions"]; len(r.Comparisons) != want {
+			t.Errorf("%s: %d comparisons, want %d", name, len(r.Comparisons), want)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package compare
+
+import (
+	"encoding/csv"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"patchbench/bench"
+)
+
+// run is one recorded run of a benchmark.
+type run struct {
+	build, pos          int
+	wall, cpu, rss      float64
+	psi, nivcsw, faults float64
+}
+
+// trace is the recorded rounds of one benchmark, each with a run of every build
+// in the order in which they ran, the planted changes taken out.
+type trace struct {
+	bench  string
+	rounds [][]run
+}
+
+// planted are the changes in the recordings, from that build on.
+var planted = []struct {
+	bench    string
+	build    int
+	cpu, rss float64
+}{
+	{"cpu", 2, 1.02, 1}, {"cpu", 4, .97, 1}, {"cpu", 5, 1.01, 1}, {"cpu", 7, 1.05, 1},
+	{"cpu", 3, 1, 1.02}, {"cpu", 6, 1, .97},
+	{"alloc", 3, 1.05, 1}, {"alloc", 6, 1.02, 1}, {"alloc", 7, .97, 1},
+	{"io", 5, 1.05, 1},
+}
+
+// shared finds a folder of recorded cases.
+func shared(t testing.TB, name string) string {
+	t.Helper()
+	dir := os.Getenv("PATCHBENCH_SHARED")
+	if dir == "" {
+		// The project's root is two folders up.
+		dir = filepath.Join("..", "..", "..", "shared")
+	}
+	dir = filepath.Join(dir, "cases", name)
+	if _, err := os.Stat(dir); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("recorded cases are missing: %v", err)
+		}
+		t.Skipf("recorded cases are missing: %v", err)
+	}
+	return dir
+}
+
+// recorded reads the runs in random order.
+func recorded(t testing.TB) []trace {
+	t.Helper()
+	dir := shared(t, "traces")
+	files, err := filepath.Glob(filepath.Join(dir, "c_random_*.csv"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no traces in %s: %v", dir, err)
+	}
+	index := map[string]int{}
+	var out []trace
+	for fi, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := csv.NewReader(f).ReadAll()
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		col := map[string]int{}
+		for i, h := range lines[0] {
+			col[h] = i
+		}
+		num := func(line []string, name string) float64 {
+			x, err := strconv.ParseFloat(line[col[name]], 64)
+			if err != nil {
+				t.Fatalf("%s: %s: %v", files[fi], name, err)
+			}
+			return x
+		}
+		for _, line := range lines[1:] {
+			b := line[col["bench"]]
+			if _, ok := index[b]; !ok {
+				index[b] = len(out)
+				out = append(out, trace{bench: b})
+			}
+			tr := &out[index[b]]
+			round := int(num(line, "block")) + 20*fi
+			for len(tr.rounds) <= round {
+				tr.rounds = append(tr.rounds, nil)
+			}
+			r := run{
+				build: int(num(line, "build")), pos: int(num(line, "pos")),
+				wall: num(line, "wall"), cpu: num(line, "user") + num(line, "sys"), rss: num(line, "maxrss_kb") * 1024,
+				psi: num(line, "psi_us") * 1000, nivcsw: num(line, "nivcsw"), faults: num(line, "minflt"),
+			}
+			for _, p := range planted {
+				if p.bench == b && r.build >= p.build {
+					r.cpu /= p.cpu
+					r.wall /= p.cpu
+					r.rss /= p.rss
+				}
+			}
+			tr.rounds[round] = append(tr.rounds[round], r)
+		}
+	}
+	return out
+}
+
+// plant is a change put into a series: cpu and wall of one benchmark, or rss.
+type plant struct {
+	bench, metric string
+	at            int // from this version on
+	factor        float64
+}
+
+// series makes the samples of n rounds without a change, except the planted
+// ones: rounds are drawn from the recorded, and within each the versions are
+// dealt anew to the runs.
+func series(traces []trace, n int, rng *rand.Rand, plants ...plant) []bench.Sample {
+	var out []bench.Sample
+	for _, tr := range traces {
+		order := rng.Perm(len(tr.rounds))
+		for r := range n {
+			runs := tr.rounds[order[r%len(order)]]
+			versions := rng.Perm(len(runs))
+			for i, x := range runs {
+				v := versions[i]
+				for _, p := range plants {
+					if p.bench == tr.bench && v >= p.at {
+						if p.metric == "rss" {
+							x.rss *= p.factor
+						} else {
+							x.cpu *= p.factor
+							x.wall *= p.factor
+						}
+					}
+				}
+				pos := x.pos
+				cov := map[string]float64{"psi_ns": x.psi, "nivcsw": x.nivcsw}
+				add := func(m bench.Metric, value float64) {
+					out = append(out, bench.Sample{
+						Round: r + 1, Version: v, Benchmark: tr.bench, Metric: m.Name, Unit: m.Unit,
+						Value: value, Position: &pos, Covariates: cov,
+					})
+				}
+				add(bench.Wall, x.wall)
+				add(bench.CPU, x.cpu)
+				add(bench.RSS, x.rss)
+			}
+		}
+	}
+	return out
+}
+
+func flagged(s bench.Step) bool { return s.Verdict == bench.Better || s.Verdict == bench.Worse }
+
+// tally counts what a method says of many series.
+type tally struct {
+	series, alarms, found, exact, total int
+	grouped                             int
+}
+
+func (t *tally) add(cs []bench.Comparison, p *plant) {
+	t.series++
+	hit, other := false, false
+	for _, c := range cs {
+		for _, s := range c.Steps {
+			if !flagged(s) {
+				continue
+			}
+			mine := p != nil && c.Benchmark == p.bench && s.N == p.at && (c.Metric == p.metric || p.metric == "cpu" && c.Metric == "wall")
+			switch {
+			case mine && s.Group == nil:
+				hit = true
+			case p != nil && c.Benchmark == p.bench && len(s.Group) == 2 && s.Group[0] <= p.at && p.at <= s.Group[1]:
+				t.grouped++
+			default:
+				other = true
+			}
+		}
+		if p == nil && flagged(c.Total) {
+			t.total++
+			other = true
+		}
+	}
+	if other {
+		t.alarms++
+	}
+	if hit {
+		t.found++
+		if !other {
+			t.exact++
+		}
+	}
+}
+
+func replay(traces []trace, count, n int, factor float64, seed uint64) tally {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	versions := builtVersions(8)
+	var t tally
+	for i := range count {
+		var p *plant
+		var plants []plant
+		if factor != 1 {
+			p = &plant{traces[i%len(traces)].bench, "cpu", 1 + rng.IntN(7), factor}
+			plants = []plant{*p}
+		}
+		s := series(traces, n, rng, plants...)
+		t.add(Compare(versions, s, nil, Options{Seed: uint64(i), Looks: []int{n}, Final: true}).Comparisons, p)
+	}
+	return t
+}
+
+func builtVersions(n int) []bench.Version {
+	var out []bench.Version
+	for i := range n {
+		name := "base"
+		if i > 0 {
+			name = strconv.Itoa(i) + "/" + strconv.Itoa(n-1)
+		}
+		out = append(out, bench.Version{N: i, Name: name, State: bench.Built})
+	}
+	return slices.Clip(out)
+}

@@ -1,0 +1,100 @@
+package compare
+
+import (
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"patchbench/bench"
+)
+
+func TestSummary(t *testing.T) {
+	five := builtVersions(6)
+	step := func(n int, ch float64, v bench.Verdict, group ...int) bench.Step {
+		lo, hi := ch-.005, ch+.005
+		s := bench.Step{N: n, Change: &ch, Lo: &lo, Hi: &hi, Verdict: v}
+		if len(group) > 0 {
+			s.Group = group
+		}
+		return s
+	}
+	// row has one step that is not the same, at patch n.
+	row := func(name string, m bench.Metric, steps ...bench.Step) bench.Comparison {
+		c := bench.Comparison{Benchmark: name, Metric: m.Name, Unit: m.Unit, Better: m.Better, Tested: true}
+		total := step(5, 0, bench.Same)
+		for n := 1; n <= 5; n++ {
+			s := step(n, 0, bench.Same)
+			for _, x := range steps {
+				if x.N == n {
+					s = x
+					if x.Verdict != bench.Unclear {
+						total = step(5, *x.Change, x.Verdict)
+					}
+				}
+			}
+			c.Steps = append(c.Steps, s)
+		}
+		c.Total = total
+		return c
+	}
+	unclear := step(2, .008, bench.Unclear)
+	unclear.Reason = "needs about 60 rounds"
+	totalOnly := row("hash", bench.CPU)
+	totalOnly.Total = step(5, .036, bench.Worse, 2, 4)
+	cancel := row("hash", bench.CPU, step(1, .05, bench.Worse), step(3, -.05, bench.Better))
+	broken := builtVersions(6)
+	broken[4].State = bench.BuildFailed
+	same := builtVersions(3)
+	zero := 0
+	for i := 1; i < 3; i++ {
+		same[i].State, same[i].SameAs = bench.SameBuild, &zero
+	}
+	dead := builtVersions(3)
+	dead[1].State, dead[2].State = bench.BuildFailed, bench.NotBuilt
+
+	type answer struct {
+		Verdict bench.Verdict
+		Line    string
+	}
+	tests := map[string]struct {
+		versions []bench.Version
+		rows     []bench.Comparison
+		failures []bench.Failure
+		want     answer
+	}{
+		"time and memory": {five, []bench.Comparison{
+			row("hash", bench.CPU, step(2, .051, bench.Worse)),
+			row("hash", bench.Wall, step(2, .049, bench.Worse)),
+			row("table", bench.RSS, step(3, .198, bench.Worse)),
+		}, nil, answer{bench.Worse, "worse: 2/5 makes hash 5.1 % slower (cpu); 3/5 makes table use 19.8 % more memory (rss)"}},
+		"better": {five, []bench.Comparison{row("sort", bench.Wall, step(1, -.25, bench.Better))}, nil,
+			answer{bench.Better, "better: 1/5 makes sort 25.0 % faster (wall)"}},
+		"undone": {five, []bench.Comparison{cancel}, nil,
+			answer{bench.Mixed, "mixed: 1/5 makes hash 5.0 % slower (cpu); 3/5 makes hash 5.0 % faster (cpu)"}},
+		"only the whole": {five, []bench.Comparison{totalOnly}, nil,
+			answer{bench.Worse, "worse: hash gets 3.6 % slower (cpu), somewhere in patches 2-4"}},
+		"nothing changed": {five, []bench.Comparison{row("hash", bench.CPU), row("sort", bench.CPU)}, nil,
+			answer{bench.Same, "no change: 2 benchmarks, all within 0.5 %"}},
+		"undecided": {five, []bench.Comparison{row("hash", bench.CPU), row("sort", bench.CPU, unclear)}, nil,
+			answer{bench.Unclear, "unclear: 1 of 2 rows undecided: sort (cpu) needs about 60 rounds"}},
+		"wall too noisy": {five, []bench.Comparison{row("sort", bench.CPU), row("sort", bench.Wall, unclear)}, nil,
+			answer{bench.Same, "no change: 1 benchmark, within 0.5 %; wall time too noisy to say"}},
+		"crash": {broken, []bench.Comparison{row("hash", bench.CPU)},
+			[]bench.Failure{{N: 5, Benchmark: "sort", Signal: "SIGSEGV"}},
+			answer{bench.Worse, "worse: sort fails on 5/5 (SIGSEGV); 4/5 does not build"}},
+		"counter": {five, []bench.Comparison{row("hash", bench.MetricFor("instructions", "1"), step(2, .031, bench.Worse))}, nil,
+			answer{bench.Worse, "worse: 2/5 makes hash use 3.1 % more instructions"}},
+		"equal builds": {same, nil, nil, answer{bench.Same, "no change: every patch builds the same program as base"}},
+		"no build":     {dead, nil, nil, answer{bench.FailedSeries, "failed: no patch could be built and measured: 1/2 does not build"}},
+	}
+	for name, tt := range tests {
+		v, line := Summary(tt.versions, tt.rows, tt.failures)
+		if d := cmp.Diff(tt.want, answer{v, line}); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+		if n := utf8.RuneCountInString(line); n > lineWidth+16 {
+			t.Errorf("%s: %d characters", name, n)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"patchbench/bench"
+)
+
+// twins compares the base with its twin. A row in which equal builds differ by
+// what would have been called a change measures something else than the
+// patches, so its changes are withdrawn.
+//
+// The level is alpha times the row's share: as strict as the row's steps are
+// judged, so that over all rows a series loses one for nothing in alpha of the
+// cases at most.
+func (j *judge) twins(c *bench.Comparison) {
+	if j.metric.Exact || !j.metric.Tested || len(j.twin) < 3 || j.share == 0 {
+		return
+	}
+	cells := make([][]cell, len(j.twin))
+	for i := range cells {
+		cells[i] = []cell{{value: j.base[i]}, {value: j.twin[i]}}
+	}
+	t := newTable(cells)
+	threshold := j.alpha * j.share
+	p := t.pair(0, 1, ones(make([]float64, t.n)), threshold, j.draw)
+	if p > threshold {
+		return
+	}
+	l := levelsOf(t.aligned(span{0, 2}), t.n, 2, ones(make([]float64, t.n)))
+	by := j.change(l.level[1]-l.level[0], 0)
+	why := fmt.Sprintf("base and its twin, which are equal, differ by %+.1f %% (p = %.2g)", 100*by, p)
+	c.Warnings = append(c.Warnings, why)
+	for i := range c.Steps {
+		withdraw(&c.Steps[i], why)
+	}
+	withdraw(&c.Total, why)
+	j.need = 0
+}
+
+func withdraw(s *bench.Step, why string) {
+	if changed(*s) {
+		s.Verdict, s.Reason = bench.Unclear, "withdrawn: "+why
+	}
+}
+
+// warnings name what makes a row's figures doubtful.
+func (j *judge) warnings() []string {
+	var out []string
+	if j.demoted {
+		out = append(out, "declared exact, but equal builds gave different figures: judged as a noisy one")
+	}
+	if !j.metric.Tested || j.metric.Exact || j.t.n < 8 {
+		return out
+	}
+	switch speed, modes := j.speedChange(), j.modes(); {
+	case speed != "":
+		out = append(out, speed)
+	case modes != "":
+		out = append(out, modes)
+	}
+	return out
+}
+
+const (
+	// speedShift is the least relative change of a machine's speed worth a word.
+	speedShift = 0.05
+	// apart is how many standard deviations two clusters must lie apart
+	// (Ashman's D; two halves of a uniform law give 3.5).
+	apart = 5
+)
+
+// speedChange says that the machine changed its speed at some round.
+func (j *judge) speedChange() string {
+	m := make([]float64, j.t.n)
+	for r := range m {
+		m[r] = median(j.t.x[r*j.t.k : (r+1)*j.t.k])
+	}
+	at, diff, d := split(m, max(3, len(m)/8))
+	by := j.change(diff, 0)
+	if d < apart || math.Abs(by) < speedShift {
+		return ""
+	}
+	return fmt.Sprintf("from round %d on all versions are %.0f %% %s: the machine changed its speed", j.rounds[at], 100*math.Abs(by), moreLess(by))
+}
+
+func moreLess(d float64) string {
+	if d < 0 {
+		return "lower"
+	}
+	return "higher"
+}
+
+// modes says that the values of equal builds fall into two clusters, as they are
+// or less each round's median.
+func (j *judge) modes() string {
+	plain := slices.Clone(j.t.x)
+	for _, g := range j.seg.segments() {
+		var in []float64
+		for r := range j.t.n {
+			in = append(in, j.t.x[r*j.t.k+g.lo:r*j.t.k+g.hi]...)
+		}
+		m := median(in)
+		for r := range j.t.n {
+			for v := g.lo; v < g.hi; v++ {
+				plain[r*j.t.k+v] -= m
+			}
+		}
+	}
+	for _, x := range [][]float64{plain, j.t.residuals(j.seg.segments())} {
+		slices.Sort(x)
+		at, diff, d := split(x, max(3, len(x)*15/100))
+		by := j.change(diff, 0)
+		if d < apart || math.Abs(by) <= j.marginAt(0) {
+			continue
+		}
+		return fmt.Sprintf("two modes: %.0f %% of the runs are about %.0f %% higher than the rest", 100*float64(len(x)-at)/float64(len(x)), 100*math.Abs(by))
+	}
+	return ""
+}
+
+// split cuts x in two so that the squares within are least, at least atLeast
+// values on each side, and gives the place, the difference of the means and
+// Ashman's D.
+func split(x []float64, atLeast int) (at int, diff, d float64) {
+	n := len(x)
+	sum, sq := make([]float64, n+1), make([]float64, n+1)
+	for i, v := range x {
+		v -= x[0] // keeps the squares small
+		sum[i+1], sq[i+1] = sum[i]+v, sq[i]+v*v
+	}
+	best := math.Inf(1)
+	for c := atLeast; c <= n-atLeast; c++ {
+		a, b := float64(c), float64(n-c)
+		va := sq[c] - sum[c]*sum[c]/a
+		vb := sq[n] - sq[c] - (sum[n]-sum[c])*(sum[n]-sum[c])/b
+		if va+vb >= best {
+			continue
+		}
+		best, at = va+vb, c
+		diff = (sum[n]-sum[c])/b - sum[c]/a
+		d = math.Abs(diff) * math.Sqrt2 / math.Sqrt(max(va/a+vb/b, 1e-18))
+	}
+	return at, diff, d
+}
