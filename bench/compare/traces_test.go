@@ -164,63 +164,6 @@ func series(traces []trace, n int, rng *rand.Rand, plants ...plant) []bench.Samp
 
 func flagged(s bench.Step) bool { return s.Verdict == bench.Better || s.Verdict == bench.Worse }
 
-// tally counts what a method says of many series.
-type tally struct {
-	series, alarms, found, exact, total int
-	grouped                             int
-}
-
-func (t *tally) add(cs []bench.Comparison, p *plant) {
-	t.series++
-	hit, other := false, false
-	for _, c := range cs {
-		for _, s := range c.Steps {
-			if !flagged(s) {
-				continue
-			}
-			mine := p != nil && c.Benchmark == p.bench && s.N == p.at && (c.Metric == p.metric || p.metric == "cpu" && c.Metric == "wall")
-			switch {
-			case mine && s.Group == nil:
-				hit = true
-			case p != nil && c.Benchmark == p.bench && len(s.Group) == 2 && s.Group[0] <= p.at && p.at <= s.Group[1]:
-				t.grouped++
-			default:
-				other = true
-			}
-		}
-		if p == nil && flagged(c.Total) {
-			t.total++
-			other = true
-		}
-	}
-	if other {
-		t.alarms++
-	}
-	if hit {
-		t.found++
-		if !other {
-			t.exact++
-		}
-	}
-}
-
-func replay(traces []trace, count, n int, factor float64, seed uint64) tally {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	versions := builtVersions(8)
-	var t tally
-	for i := range count {
-		var p *plant
-		var plants []plant
-		if factor != 1 {
-			p = &plant{traces[i%len(traces)].bench, "cpu", 1 + rng.IntN(7), factor}
-			plants = []plant{*p}
-		}
-		s := series(traces, n, rng, plants...)
-		t.add(Compare(versions, s, nil, Options{Seed: uint64(i), Looks: []int{n}, Final: true}).Comparisons, p)
-	}
-	return t
-}
-
 func builtVersions(n int) []bench.Version {
 	var out []bench.Version
 	for i := range n {
