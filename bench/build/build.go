@@ -216,7 +216,7 @@ func (b *Builder) runRecipe(ctx context.Context, version int, src, out string, c
 			return "", "", err
 		}
 		if !res.OK() {
-			return res.LogTail, p.String() + ": " + ended(res), nil
+			return res.LogTail, ended(p, res), nil
 		}
 		tail = res.LogTail
 	}
@@ -241,16 +241,16 @@ func environment(env map[string]string, caches []sandbox.Mount) []string {
 }
 
 // ended says in words how a program ended that did not succeed.
-func ended(r sandbox.Result) string {
+func ended(p bench.Program, r sandbox.Result) string {
 	switch {
 	case r.NotStarted != "":
-		return r.NotStarted
+		return r.NotStarted // names the program itself
 	case r.Limit != "":
-		return r.Limit
+		return p.String() + ": " + r.Limit
 	case r.Signal != "":
-		return r.Signal
+		return p.String() + ": " + r.Signal
 	}
-	return fmt.Sprintf("exit status %d", r.Status)
+	return fmt.Sprintf("%s: exit status %d", p, r.Status)
 }
 
 // What is kept of a recipe's output.
