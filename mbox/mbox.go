@@ -9,6 +9,7 @@
 package mbox
 
 import (
+	"fmt"
 	"time"
 )
 
@@ -170,4 +171,16 @@ type ConflictFile struct {
 	Hunk   int    `json:"hunk"`
 	Line   int    `json:"line"`
 	Reason string `json:"reason"`
+}
+
+// String tells where and why in one line: `a.c: hunk 2: line 120: context differs`.
+func (f ConflictFile) String() string {
+	s := f.Path
+	if f.Hunk > 0 {
+		s += fmt.Sprintf(": hunk %d", f.Hunk)
+	}
+	if f.Line > 0 {
+		s += fmt.Sprintf(": line %d", f.Line)
+	}
+	return s + ": " + f.Reason
 }

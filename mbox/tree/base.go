@@ -47,7 +47,7 @@ func (r *Repo) Base(s *mbox.Series, flag, branch string) (mbox.Base, error) {
 	tip, err := r.resolve(name)
 	if err != nil {
 		if branch == "" {
-			return mbox.Base{}, fmt.Errorf("no base: %s has no commit at HEAD; name one with --base", r.dir)
+			return mbox.Base{}, inputErrorf("no base: %s has no commit at HEAD; name one with --base", r.dir)
 		}
 		return mbox.Base{}, err
 	}

@@ -50,10 +50,10 @@ func (r *Repo) Range(ctx context.Context, from, to string) (*Stack, error) {
 			break
 		}
 		if len(c.parents) == 0 {
-			return nil, fmt.Errorf("%s and %s have no commit in common in %s", from, to, r.dir)
+			return nil, inputErrorf("%s and %s have no commit in common in %s", from, to, r.dir)
 		}
 		if len(chain) > maxRange {
-			return nil, fmt.Errorf("%s holds more than %d commits; name a nearer base", name, maxRange)
+			return nil, inputErrorf("%s holds more than %d commits; name a nearer base", name, maxRange)
 		}
 		id = c.parents[0]
 	}

@@ -74,18 +74,18 @@ func Open(dir string) (*Repo, error) {
 	}
 	refs, err := newStorage(dotgit.New(fsys))
 	if err != nil {
-		return nil, fmt.Errorf("open repository %s: %w", dir, err)
+		return nil, inputErrorf("open repository %s: %w", dir, err)
 	}
 	store, err := odb.Open(filepath.Join(common, "objects"))
 	if err != nil {
-		return nil, fmt.Errorf("open repository %s: %w", dir, err)
+		return nil, inputErrorf("open repository %s: %w", dir, err)
 	}
 	r := &Repo{dir: dir, odb: store, refs: refs,
 		over: map[plumbing.Hash]object{}, trees: map[plumbing.Hash][]entry{}}
 	refs.objects = r
 	if r.git, err = git.Open(refs, nil); err != nil {
 		store.Close()
-		return nil, fmt.Errorf("open repository %s: %w", dir, err)
+		return nil, inputErrorf("open repository %s: %w", dir, err)
 	}
 	return r, nil
 }
@@ -94,15 +94,15 @@ func Open(dir string) (*Repo, error) {
 // above it.
 func findGitDir(dir string) (string, error) {
 	if fi, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("no repository at %s: there is no such folder; name a git repository with --repo", dir)
+		return "", inputErrorf("no repository at %s: there is no such folder; name a git repository with --repo", dir)
 	} else if err != nil {
-		return "", fmt.Errorf("open repository: %w", err)
+		return "", inputErrorf("open repository: %w", err)
 	} else if !fi.IsDir() {
-		return "", fmt.Errorf("no repository at %s: it is a file; name a git repository with --repo", dir)
+		return "", inputErrorf("no repository at %s: it is a file; name a git repository with --repo", dir)
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fmt.Errorf("open repository %s: %w", dir, err)
+		return "", inputErrorf("open repository %s: %w", dir, err)
 	}
 	for at := abs; ; {
 		dot := filepath.Join(at, ".git")
@@ -111,17 +111,17 @@ func findGitDir(dir string) (string, error) {
 		} else if err == nil && fi.Mode().IsRegular() {
 			text, err := os.ReadFile(dot)
 			if err != nil {
-				return "", fmt.Errorf("open repository %s: %w", dir, err)
+				return "", inputErrorf("open repository %s: %w", dir, err)
 			}
 			to, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
 			if !ok {
-				return "", fmt.Errorf("open repository %s: %s does not name a git folder", dir, dot)
+				return "", inputErrorf("open repository %s: %s does not name a git folder", dir, dot)
 			}
 			if !filepath.IsAbs(to) {
 				to = filepath.Join(at, to)
 			}
 			if !isGitDir(to) {
-				return "", fmt.Errorf("open repository %s: %s names %s, which is no git folder; run git worktree repair", dir, dot, to)
+				return "", inputErrorf("open repository %s: %s names %s, which is no git folder; run git worktree repair", dir, dot, to)
 			}
 			return to, nil
 		}
@@ -130,7 +130,7 @@ func findGitDir(dir string) (string, error) {
 		}
 		up := filepath.Dir(at)
 		if up == at {
-			return "", fmt.Errorf("no repository at %s: neither it nor a folder above is a git repository; name one with --repo, or run git clone first", dir)
+			return "", inputErrorf("no repository at %s: neither it nor a folder above is a git repository; name one with --repo, or run git clone first", dir)
 		}
 		at = up
 	}
@@ -167,7 +167,7 @@ func (r *Repo) Resolve(rev string) (string, error) {
 }
 
 func (r *Repo) resolve(rev string) (plumbing.Hash, error) {
-	unknown := fmt.Errorf("unknown base %q: no such branch, tag or commit in %s", rev, r.dir)
+	unknown := inputErrorf("unknown base %q: no such branch, tag or commit in %s", rev, r.dir)
 	if rev == "" || strings.HasPrefix(rev, "-") || strings.ContainsAny(rev, "\x00\n") {
 		return plumbing.ZeroHash, unknown
 	}
@@ -226,6 +226,15 @@ func (r *Repo) peel(id plumbing.Hash) (plumbing.Hash, error) {
 		id = plumbing.NewHash(to[:40])
 	}
 	return id, fmt.Errorf("%s is no commit", id)
+}
+
+// Tree gives the full hex id of a commit's tree.
+func (r *Repo) Tree(commit string) (string, error) {
+	c, err := r.commit(plumbing.NewHash(commit))
+	if err != nil {
+		return "", err
+	}
+	return c.tree.String(), nil
 }
 
 // Files reads one file of a commit's tree. A path that is not there, or is a

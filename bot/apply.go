@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"patchbench/mbox"
+	"patchbench/mbox/tree"
+)
+
+type applyCommand struct {
+	mailFlags
+	repoFlags
+	JSON bool `name:"json" help:"Print JSON and nothing else."`
+}
+
+func (c *applyCommand) Run(ctx context.Context, t *terminal) error {
+	s, err := c.series(ctx, t)
+	if err != nil {
+		return err
+	}
+	repo, err := tree.Open(c.Repo)
+	if err != nil {
+		return stageError(err)
+	}
+	defer repo.Close()
+	base, err := repo.Base(s, c.Base, c.Branch)
+	if err != nil {
+		return stageError(err)
+	}
+	stack, err := repo.Apply(ctx, base, s, tree.Options{})
+	if err != nil {
+		return stageError(err)
+	}
+	if c.JSON {
+		err = writeJSON(t.stdout, stack)
+	} else {
+		err = printStack(t.stdout, stack)
+	}
+	if err != nil {
+		return err
+	}
+	if stack.Conflict != nil || !s.Complete {
+		return &failure{status: statusSeries, err: incomplete(s)}
+	}
+	return nil
+}
+
+// incomplete says which patches of a series are missing, nil if none is.
+func incomplete(s *mbox.Series) error {
+	if s == nil || s.Complete {
+		return nil
+	}
+	return fmt.Errorf("series incomplete: %d of %d patches; missing %s", s.Received, s.Total,
+		strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Missing), " ", ", "), "[]"))
+}
+
+func printStack(w io.Writer, s *tree.Stack) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "base %s (%s: %s)\n", s.Base.Commit, s.Base.How, printable(s.Base.Reason))
+	for _, p := range s.Prerequisites {
+		fmt.Fprintf(&b, "prerequisite %s%s: %s\n", p.PatchID, printable(p.MessageID), p.State)
+	}
+	for _, st := range s.Steps {
+		fmt.Fprintf(&b, "%3d commit %s tree %s %s %s\n", st.N, st.Commit, st.Tree, st.How, printable(st.Subject))
+		for _, note := range st.Notes {
+			fmt.Fprintf(&b, "    %s\n", printable(note))
+		}
+	}
+	if c := s.Conflict; c != nil {
+		fmt.Fprintf(&b, "%3d does not apply: %s\n", c.N, printable(c.Subject))
+		for _, f := range c.Files {
+			fmt.Fprintf(&b, "    %s\n", printable(f.String()))
+		}
+	}
+	for _, n := range s.NotTried {
+		fmt.Fprintf(&b, "%3d not tried\n", n)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"golang.org/x/tools/txtar"
+
+	"patchbench/bench/sandbox"
+	"patchbench/deploy"
+)
+
+type demoCommand struct {
+	Dir  string  `arg:"" optional:"" placeholder:"DIR" help:"Where repository, series and reports go. Default: a new folder."`
+	Seed *uint64 `placeholder:"N" help:"Seed of the order of runs and of the tests. Default: a new one."`
+	storeFlag
+	formatFlag
+}
+
+// demoBudget leaves room for six builds below two minutes on two cores.
+const demoBudget = 50 * time.Second
+
+func (c *demoCommand) Run(ctx context.Context, t *terminal) error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return usage(errors.New("the demonstration project is written in Go: install Go, or put its bin folder on PATH"))
+	}
+	dir, err := c.place()
+	if err != nil {
+		return err
+	}
+	if err := makeDemo(dir); err != nil {
+		return err
+	}
+	// Our own code: without a sandbox it runs all the same, and says so.
+	sb, err := sandbox.Open(ctx, sandbox.Options{WorkDir: dir})
+	unsafe := errors.Is(err, sandbox.ErrNone)
+	if err != nil && !unsafe {
+		return err
+	}
+	if unsafe {
+		fmt.Fprintf(t.stderr, "note: %s; the demonstration is our own code and runs without one\n", printable(err.Error()))
+	} else {
+		sb.Close()
+	}
+	eval := evalCommand{
+		mailFlags:    mailFlags{Files: []string{filepath.Join(dir, "series.mbox")}},
+		repoFlags:    repoFlags{Repo: filepath.Join(dir, "repo")},
+		measureFlags: measureFlags{Budget: demoBudget, Seed: c.Seed, Margin: 1, Unsafe: unsafe},
+		storeFlag:    storeFlag{Store: filepath.Join(dir, "bot.db")},
+		formatFlag:   c.formatFlag,
+		Out:          filepath.Join(dir, "out"),
+	}
+	if c.Store != "" {
+		eval.storeFlag = c.storeFlag
+	}
+	if err := eval.Run(ctx, t); err != nil {
+		return err
+	}
+	fmt.Fprintf(t.stderr, "\nrepository  %s\nseries      %s\nreports     %s\nrecord      %s\n",
+		eval.Repo, eval.Files[0], eval.Out, eval.Store)
+	return nil
+}
+
+func (c *demoCommand) place() (string, error) {
+	if c.Dir == "" {
+		return os.MkdirTemp("", "patchbench-demo-")
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return "", usage(err)
+	}
+	entries, err := os.ReadDir(c.Dir)
+	if err != nil {
+		return "", usage(err)
+	}
+	if len(entries) > 0 {
+		return "", usage(fmt.Errorf("%s is not empty: name a new folder", c.Dir))
+	}
+	return filepath.Abs(c.Dir)
+}
+
+// makeDemo writes the demonstration's repository and series below dir.
+func makeDemo(dir string) error {
+	repo := filepath.Join(dir, "repo")
+	r, err := git.PlainInitWithOptions(repo, &git.PlainInitOptions{
+		InitOptions: git.InitOptions{DefaultBranch: plumbing.NewBranchReferenceName("main")}})
+	if err != nil {
+		return err
+	}
+	w, err := r.Worktree()
+	if err != nil {
+		return err
+	}
+	for _, f := range txtar.Parse(deploy.DemoBase).Files {
+		if err := os.WriteFile(filepath.Join(repo, f.Name), f.Data, 0o644); err != nil {
+			return err
+		}
+		if _, err := w.Add(f.Name); err != nil {
+			return err
+		}
+	}
+	who := &object.Signature{Name: "Patchbench demo", Email: "demo@example.org",
+		When: time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC)}
+	base, err := w.Commit("tally: four small workloads\n", &git.CommitOptions{Author: who, Committer: who})
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(deploy.DemoSeries, []byte("base-commit: "+base.String())) {
+		return fmt.Errorf("the demonstration's series was not made for its base %s: see deploy/demo/README.md", base)
+	}
+	return os.WriteFile(filepath.Join(dir, "series.mbox"), deploy.DemoSeries, 0o644)
+}

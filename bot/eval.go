@@ -1,0 +1,390 @@
+package main
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-isatty"
+
+	"patchbench/bench"
+	"patchbench/bench/sample"
+	"patchbench/bench/sandbox"
+	"patchbench/bot/eval"
+	"patchbench/bot/report"
+	"patchbench/store"
+)
+
+// measureFlags say how to measure.
+type measureFlags struct {
+	Rounds     int           `placeholder:"N" help:"Exactly N rounds. Default: until every row is decided, 80 at most."`
+	Budget     time.Duration `placeholder:"10m" help:"Time for measuring, builds not counted. Default: 10m, or none with --rounds."`
+	Benchmarks string        `placeholder:"REGEX" help:"Only the benchmarks whose name matches."`
+	Seed       *uint64       `placeholder:"N" help:"Seed of the order of runs and of the tests. Default: a new one."`
+	Margin     float64       `default:"1" placeholder:"PERCENT" help:"Changes below this many percent count as the same. Default: 1."`
+	WorkDir    string        `placeholder:"DIR" help:"Where checkouts and builds go while it runs. Default: a new folder below /var/tmp."`
+	SandboxUID int           `name:"sandbox-uid" placeholder:"UID" help:"Under which user id programs run when the bot is root. Default: 64000."`
+	Unsafe     bool          `name:"unsafe-no-sandbox" help:"Run the code of the series without a sandbox, as yourself. Only for code that you trust."`
+}
+
+// check refuses values that cannot be meant.
+func (f *measureFlags) check() error {
+	switch {
+	case f.Rounds < 0 || f.Rounds > 10000:
+		return usage(fmt.Errorf("--rounds %d: must be 1 to 10000", f.Rounds))
+	case f.Budget < 0:
+		return usage(fmt.Errorf("--budget %v: must not be negative", f.Budget))
+	case f.Margin < 0.01 || f.Margin > 50:
+		return usage(fmt.Errorf("--margin %v: must be 0.01 to 50 percent", f.Margin))
+	case f.SandboxUID < 0:
+		return usage(fmt.Errorf("--sandbox-uid %d: must be a user id above 0", f.SandboxUID))
+	}
+	return nil
+}
+
+// seed is the one asked for, or a new one.
+func (f *measureFlags) seed() uint64 {
+	if f.Seed != nil {
+		return *f.Seed
+	}
+	var b [8]byte
+	crand.Read(b[:])
+	// Short enough to be typed again.
+	return binary.LittleEndian.Uint64(b[:]) % 1_000_000
+}
+
+type evalCommand struct {
+	mailFlags
+	repoFlags
+	measureFlags
+	storeFlag
+	formatFlag
+	Suite  string `placeholder:"FILE" help:"The suite file. Default: .patchbench.toml, bench.toml or suite.toml of the base."`
+	Out    string `placeholder:"DIR" help:"Also write report.txt, report.json and samples.jsonl there."`
+	DryRun bool   `help:"Apply, build base, run each benchmark once, and say what an evaluation would take."`
+	FailOn string `enum:",worse" default:"" placeholder:"worse" help:"Exit with status 5 if anything is worse."`
+}
+
+func (c *evalCommand) Run(ctx context.Context, t *terminal) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	o := eval.Options{Repo: c.Repo, Base: c.Base, Branch: c.Branch,
+		Rounds: c.Rounds, Budget: c.Budget, Seed: c.seed(), Margin: c.Margin / 100}
+	var err error
+	if o.Benchmarks, err = pattern(c.Benchmarks); err != nil {
+		return err
+	}
+	if c.Suite != "" {
+		o.SuiteName = c.Suite
+		if o.SuiteText, err = os.ReadFile(c.Suite); err != nil {
+			return usage(fmt.Errorf("suite: %w", err))
+		}
+	}
+	in, err := c.input(ctx, t)
+	if err != nil {
+		return err
+	}
+	o.Command = c.again(o.Seed, in)
+	return c.evaluate(ctx, t, in, o)
+}
+
+func (c *evalCommand) input(ctx context.Context, t *terminal) (eval.Input, error) {
+	if len(c.Files) == 1 {
+		if from, to, ok := rangeOf(c.Files[0]); ok {
+			return eval.Input{From: from, To: to}, nil
+		}
+	}
+	s, err := c.series(ctx, t)
+	return eval.Input{Series: s}, err
+}
+
+// again is the command that evaluates the same once more.
+func (c *evalCommand) again(seed uint64, in eval.Input) string {
+	words := []string{"bot", "eval"}
+	for _, f := range c.Files {
+		if in.Series != nil && f != "-" {
+			f = filepath.Base(f)
+		}
+		words = append(words, f)
+	}
+	add := func(flag, value string) {
+		if value != "" {
+			words = append(words, flag, value)
+		}
+	}
+	add("-P", c.Patches)
+	if c.Series > 0 {
+		add("--version", strconv.Itoa(c.Series))
+	}
+	add("--base", c.Base)
+	add("--branch", c.Branch)
+	if c.Suite != "" {
+		add("--suite", filepath.Base(c.Suite))
+	}
+	add("--benchmarks", c.Benchmarks)
+	if c.Rounds > 0 {
+		add("--rounds", strconv.Itoa(c.Rounds))
+	}
+	if c.Budget > 0 {
+		add("--budget", c.Budget.String())
+	}
+	add("--seed", strconv.FormatUint(seed, 10))
+	for i, w := range words {
+		words[i] = shellWord(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord quotes a word for a shell if it needs that.
+func shellWord(w string) string {
+	if w != "" && strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=@+~^") == "" {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
+
+// evaluate runs the evaluation, prints and keeps its report, and says how it ended.
+func (c *evalCommand) evaluate(ctx context.Context, t *terminal, in eval.Input, o eval.Options) error {
+	if c.Out != "" {
+		// Before anything is measured, so that nothing is measured in vain.
+		if err := os.MkdirAll(c.Out, 0o755); err != nil {
+			return usage(fmt.Errorf("--out: %w", err))
+		}
+	}
+	st, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	o.Store = st
+	remove, err := c.place(&o)
+	if err != nil {
+		return err
+	}
+	defer remove()
+
+	progress, end := newProgress(t.stderr)
+	o.Progress = progress
+	if c.DryRun {
+		p, err := eval.Plan(ctx, in, o)
+		end()
+		if err != nil {
+			return stageError(err)
+		}
+		return printPlan(t.stdout, p)
+	}
+	e, err := eval.Run(ctx, in, o)
+	end()
+	if err != nil {
+		return stageError(noSpace(err, o.WorkDir))
+	}
+	if err := c.write(t.stdout, e); err != nil {
+		return err
+	}
+	if err := writeOut(context.WithoutCancel(ctx), c.Out, e, st); err != nil {
+		return err
+	}
+	return c.outcome(e)
+}
+
+// place prepares the folder for checkouts and builds, and the sandbox's options.
+// The returned function removes the folder.
+func (f *measureFlags) place(o *eval.Options) (func(), error) {
+	parent := f.WorkDir
+	if parent == "" {
+		parent = "/var/tmp"
+		if _, err := os.Stat(parent); err != nil {
+			parent = os.TempDir()
+		}
+	} else if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, usage(fmt.Errorf("--work-dir: %w", err))
+	}
+	dir, err := os.MkdirTemp(parent, "patchbench-")
+	if err != nil {
+		return nil, usage(fmt.Errorf("no folder for checkouts and builds: %w; name one with --work-dir", err))
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	// The uid that programs run under passes through, but cannot list.
+	if err := os.Chmod(dir, 0o711); err != nil {
+		return nil, err
+	}
+	o.WorkDir = filepath.Join(dir, "work")
+	if err := os.Mkdir(o.WorkDir, 0o711); err != nil {
+		return nil, err
+	}
+	o.Sandbox = sandbox.Options{UID: f.SandboxUID, Unsafe: f.Unsafe, WorkDir: dir}
+	return func() { eval.RemoveAll(dir) }, nil
+}
+
+// noSpace adds what to do to an error that means a full disk.
+func noSpace(err error, dir string) error {
+	if !strings.Contains(err.Error(), "no space left") {
+		return err
+	}
+	return fmt.Errorf("%w; checkouts and builds go below %s: make room there or name another folder with --work-dir", err, filepath.Dir(filepath.Dir(dir)))
+}
+
+// outcome gives an evaluation's exit status, nil for 0.
+func (c *evalCommand) outcome(e *store.Evaluation) error {
+	switch {
+	case e.Stopped == store.StoppedInterrupted:
+		return &failure{status: statusInterrupted}
+	case e.Conflict != nil, e.Series != nil && !e.Series.Complete, nothingBuilds(e), notEvaluated(e):
+		return &failure{status: statusSeries, err: incomplete(e.Series)}
+	case c.FailOn == "worse" && anyWorse(e):
+		return &failure{status: statusWorse}
+	}
+	return nil
+}
+
+// nothingBuilds says that no patch of the series, or not even base, builds.
+func nothingBuilds(e *store.Evaluation) bool {
+	for _, v := range e.Versions {
+		if v.State == bench.Built || v.State == bench.SameBuild {
+			return false
+		}
+	}
+	return true
+}
+
+// notEvaluated says that the series was refused, for instance for a submodule.
+func notEvaluated(e *store.Evaluation) bool { return e.Verdict == bench.FailedSeries }
+
+func anyWorse(e *store.Evaluation) bool {
+	for _, r := range e.Results {
+		for _, s := range append(r.Steps, r.Total) {
+			if s.Verdict == bench.Worse {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// writeOut writes the report's files; "" writes nothing.
+func writeOut(ctx context.Context, dir string, e *store.Evaluation, st *store.Store) error {
+	if dir == "" {
+		return nil
+	}
+	return errors.Join(
+		writeFile(dir, "report.txt", func(w io.Writer) error { return report.Text(w, e, report.Options{}) }),
+		writeFile(dir, "report.json", func(w io.Writer) error { return report.JSON(w, e) }),
+		writeFile(dir, "samples.jsonl", func(w io.Writer) error { return writeSamples(ctx, w, e.ID, st) }))
+}
+
+func writeSamples(ctx context.Context, w io.Writer, id string, st *store.Store) error {
+	var batch []bench.Sample
+	for s, err := range st.Samples(ctx, id) {
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, s); len(batch) == 4096 {
+			if err := sample.WriteJSONL(w, batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return sample.WriteJSONL(w, batch)
+}
+
+// writeFile writes a file whole or not at all.
+func writeFile(dir, name string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(dir, "."+name+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	err = write(f)
+	if err2 := f.Close(); err == nil {
+		err = err2
+	}
+	if err == nil {
+		err = os.Chmod(f.Name(), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, name))
+	}
+	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			return err
+		}
+		return fmt.Errorf("write %s: %w", filepath.Join(dir, name), err)
+	}
+	return nil
+}
+
+// printPlan says what an evaluation would do.
+func printPlan(w io.Writer, p *eval.Planned) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "base %s (%s: %s)\n", p.Base.Commit, p.Base.How, printable(p.Base.Reason))
+	for _, v := range p.Versions[1:] {
+		fmt.Fprintf(&b, "%s %s\n", v.Name, printable(v.Subject))
+	}
+	if c := p.Conflict; c != nil {
+		fmt.Fprintf(&b, "%d does not apply: %s\n", c.N, printable(c.Subject))
+	}
+	for _, text := range p.Warnings {
+		fmt.Fprintf(&b, "%s\n", printable(text))
+	}
+	fmt.Fprintf(&b, "suite %s: %s\n", printable(p.Suite.Name), printable(strings.Join(p.Benchmarks, ", ")))
+	switch p.Versions[0].State {
+	case bench.BuildFailed:
+		fmt.Fprintf(&b, "base does not build:\n%s\n", indent(p.Versions[0].LogTail))
+		_, err := io.WriteString(w, b.String())
+		return errors.Join(err, &failure{status: statusSeries, err: errors.New("base does not build")})
+	case bench.Built:
+		least, most := p.Measure()
+		fmt.Fprintf(&b, "builds: %d, about %v (base took %v)\n", len(p.Versions), round(p.Builds), round(p.BaseBuild))
+		fmt.Fprintf(&b, "measuring: %d to %d rounds of about %v: %v to %v\n", p.MinRounds, p.MaxRounds,
+			p.Round.Round(time.Millisecond), round(least), round(most))
+	}
+	for _, f := range p.Failures {
+		failed := bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}
+		fmt.Fprintf(&b, "%s fails on base: %s\n%s\n", printable(f.Benchmark), printable(failed.String()), indent(f.LogTail))
+	}
+	_, err := io.WriteString(w, b.String())
+	if err == nil && p.Conflict != nil {
+		err = &failure{status: statusSeries}
+	}
+	return err
+}
+
+func round(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+// indent sets a foreign text off, line by line.
+func indent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("    " + printable(strings.TrimSuffix(line, "\n")) + "\n")
+	}
+	return b.String()
+}
+
+// colourful says that w is a terminal whose user wants colours.
+func colourful(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && os.Getenv("NO_COLOR") == "" && isatty.IsTerminal(f.Fd())
+}

@@ -1,0 +1,124 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"patchbench/bench"
+	"patchbench/bench/build"
+	"patchbench/mbox"
+)
+
+// build checks out and builds every version. What does not build is data, kept
+// with its log; a build that equals an earlier one is not kept a second time.
+func (r *run) build(ctx context.Context) error {
+	start := r.Now()
+	defer func() { r.e.BuildSeconds = r.Now().Sub(start).Seconds() }()
+
+	versions := r.e.Versions
+	r.Progress.Stage("build", len(versions))
+	r.builds = make([]bench.Build, len(versions))
+	r.builder = build.New(r.sandbox, r.suite, build.Options{})
+	first := map[string]int{} // digest -> version that is measured
+	for n := range versions {
+		v := &versions[n]
+		r.Progress.Done(n, v.Name+" "+v.Subject, leftOf(start, r.Now(), n, len(versions)))
+		b, err := r.buildOne(ctx, r.builder, v)
+		if err != nil {
+			return err
+		}
+		v.State, v.Digest, v.LogTail, v.BuildSeconds = b.State, b.Digest, b.LogTail, b.Elapsed.Seconds()
+		same, seen := first[b.Digest]
+		switch {
+		case b.State != bench.Built:
+			r.Progress.Note(v.Name + " does not build")
+		case seen:
+			v.State, v.SameAs = bench.SameBuild, &same
+		default:
+			first[b.Digest] = n
+			r.builds[n] = b
+			continue
+		}
+		if err := RemoveAll(b.Dir); err != nil {
+			return err
+		}
+	}
+	r.Progress.Done(len(versions), "", 0)
+	return r.keep(ctx, nil)
+}
+
+func (r *run) buildOne(ctx context.Context, builder *build.Builder, v *bench.Version) (bench.Build, error) {
+	dir := filepath.Join(r.WorkDir, fmt.Sprintf("v%03d", v.N))
+	// Entered, but not listed, by the uid that programs run under.
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return bench.Build{}, err
+	}
+	if err := r.repo.Checkout(ctx, v.Commit, filepath.Join(dir, "src")); err != nil {
+		return bench.Build{}, fmt.Errorf("check out %s: %w", v.Name, err)
+	}
+	b, err := builder.Build(ctx, v.N, dir)
+	if err != nil {
+		return bench.Build{}, fmt.Errorf("build %s: %w", v.Name, err)
+	}
+	return b, nil
+}
+
+// twin copies the base's build afresh, for the A/A rows.
+func (r *run) twin() (bench.Build, error) {
+	dir := filepath.Join(r.WorkDir, "twin")
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return bench.Build{}, err
+	}
+	return r.builder.Copy(r.builds[0], dir)
+}
+
+// RemoveAll removes a folder in which builds may have left folders that their
+// owner cannot write.
+func RemoveAll(dir string) error {
+	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
+// editsOfSuite counts the files of the suite that a series changes: the suite
+// file itself, where it was read from the base tree.
+func (r *run) editsOfSuite(s *mbox.Series) int {
+	if s == nil || r.suiteFile == "" {
+		return 0
+	}
+	for _, p := range s.Patches {
+		if slices.Contains(p.Files, r.suiteFile) {
+			return 1
+		}
+	}
+	return 0
+}
+
+// leftOf estimates the time from the units that are done; 0 when none is.
+func leftOf(start, now time.Time, done, total int) time.Duration {
+	if done == 0 {
+		return 0
+	}
+	return now.Sub(start) / time.Duration(done) * time.Duration(total-done)
+}
+
+func numbers(n []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(n), " ", ", "), "[]")
+}
+
+func keys(s *bench.Suite) string {
+	var k []string
+	for _, b := range s.Benchmarks {
+		k = append(k, b.Key())
+	}
+	return strings.Join(k, ", ")
+}

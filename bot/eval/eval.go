@@ -1,0 +1,307 @@
+// Package eval is the whole path of a series on one page: mail to versions,
+// versions to builds, builds to samples, samples to comparisons.
+//
+//	series or A..B -> tree.Stack -> bench.Build of each version
+//	               -> bench.Sample in rounds -> bench.Comparison -> store.Evaluation
+//
+// It holds nothing but order, retries and the translation between mbox and
+// bench. In go an Input and Options; out comes a store.Evaluation, which is
+// complete even when the evaluation was interrupted. What the evaluation says is
+// rendered in bot/report.
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"patchbench/bench"
+	"patchbench/bench/build"
+	"patchbench/bench/compare"
+	"patchbench/bench/sample"
+	"patchbench/bench/sandbox"
+	"patchbench/bench/suite"
+	"patchbench/mbox"
+	"patchbench/mbox/tree"
+	"patchbench/store"
+)
+
+// Input is what is evaluated: a series, or the commits From..To of the
+// repository when Series is nil.
+type Input struct {
+	Series   *mbox.Series
+	From, To string
+}
+
+// Options of an evaluation. The zero value of each field works, but for Repo.
+type Options struct {
+	Repo   string // the folder of the git repository, which is only read
+	Base   string // a revision; "" as tree.Repo.Base chooses
+	Branch string // whose tip is the base if nothing else says; "" means HEAD
+
+	// SuiteName and SuiteText are the suite's file; without text the suite is
+	// read from the base tree, under one of suite.DefaultNames.
+	SuiteName string
+	SuiteText []byte
+	// Benchmarks chooses the benchmarks whose key matches; nil chooses all.
+	Benchmarks *regexp.Regexp
+
+	// Rounds is the fixed number of rounds; 0 means as many as it takes to decide.
+	Rounds int
+	// Budget bounds the time of measuring; 0 means 10 minutes, or no bound when
+	// Rounds is set.
+	Budget time.Duration
+	Seed   uint64
+	Margin float64 // fraction; 0 means compare's default of 0.01
+
+	Sandbox sandbox.Options
+	// WorkDir is the folder for checkouts and builds; it must be empty, on a
+	// disk with room for every version, and reachable by Sandbox.UID.
+	WorkDir string
+	// Store keeps the evaluation and its samples while they come; nil keeps nothing.
+	Store *store.Store
+	// ID of the evaluation; "" draws a new one.
+	ID string
+	// Command is recorded as the way to reproduce the evaluation.
+	Command string
+	// Progress is told what happens; nil is silent.
+	Progress Progress
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Progress is told how far an evaluation is. Calls come from one goroutine.
+type Progress interface {
+	// Stage begins a stage of total units; 0 means that the number is unknown.
+	Stage(name string, total int)
+	// Done says that n units of the stage are done, what is under way, and how
+	// long the stage will take from here (0: unknown).
+	Done(n int, what string, left time.Duration)
+	// Note is something the user should read now.
+	Note(text string)
+}
+
+// SuiteError says that there is no usable suite.
+type SuiteError struct{ Err error }
+
+func (e *SuiteError) Error() string { return e.Err.Error() }
+func (e *SuiteError) Unwrap() error { return e.Err }
+
+// Run evaluates the input. The evaluation is returned whenever something can be
+// said of the series, with an error only if the machine, the repository or the
+// suite is at fault: sandbox.ErrNone, *SuiteError, or an error of mbox/tree. An
+// evaluation that ctx interrupts is complete as far as it came, with
+// Stopped = store.StoppedInterrupted.
+func Run(ctx context.Context, in Input, o Options) (*store.Evaluation, error) {
+	r, err := open(ctx, in, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	if why := r.nothingToRun(); why != "" {
+		r.warn(why)
+		return r.finish(ctx)
+	}
+	if err := r.build(ctx); err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	if err := r.measure(ctx); err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	return r.finish(ctx)
+}
+
+// open applies the series, reads the suite and finds the sandbox: all that can
+// be refused is refused here, before anything is built.
+func open(ctx context.Context, in Input, o Options) (*run, error) {
+	o = o.defaults()
+	repo, err := tree.Open(o.Repo)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Options: o, repo: repo}
+	if err := r.open(ctx, in); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *run) close() {
+	r.repo.Close()
+	if r.sandbox != nil {
+		r.sandbox.Close()
+	}
+}
+
+func (r *run) open(ctx context.Context, in Input) (err error) {
+	r.Progress.Stage("apply", 0)
+	if r.stack, err = apply(ctx, r.repo, in, r.Options); err != nil {
+		return err
+	}
+	if r.baseTree, err = r.repo.Tree(r.stack.Base.Commit); err != nil {
+		return err
+	}
+	if err = r.readSuite(); err != nil {
+		return err
+	}
+	if r.sandbox, err = sandbox.Open(ctx, r.Sandbox); err != nil {
+		return err
+	}
+	r.begin(in)
+	return nil
+}
+
+func (o Options) defaults() Options {
+	if o.Progress == nil {
+		o.Progress = silent{}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Budget == 0 && o.Rounds == 0 {
+		o.Budget = 10 * time.Minute
+	}
+	if o.Margin == 0 {
+		o.Margin = 0.01
+	}
+	if o.ID == "" {
+		o.ID = store.NewID(o.Now(), rand.New(rand.NewPCG(o.Seed, uint64(o.Now().UnixNano()))))
+	}
+	return o
+}
+
+// run is the state of one evaluation.
+type run struct {
+	Options
+	repo     *tree.Repo
+	stack    *tree.Stack
+	baseTree string
+	suite    *bench.Suite
+	sandbox  *sandbox.Sandbox
+
+	e         *store.Evaluation
+	builder   *build.Builder
+	suiteFile string        // its path in the base tree, "" if it came from the options
+	builds    []bench.Build // by version; Dir is "" for one that is not measured
+	samples   []bench.Sample
+	compared  compare.Result
+}
+
+func apply(ctx context.Context, repo *tree.Repo, in Input, o Options) (*tree.Stack, error) {
+	if in.Series == nil {
+		return repo.Range(ctx, in.From, in.To)
+	}
+	base, err := repo.Base(in.Series, o.Base, o.Branch)
+	if err != nil {
+		return nil, err
+	}
+	return repo.Apply(ctx, base, in.Series, tree.Options{})
+}
+
+// readSuite takes the suite from the options or from the base tree, never from
+// a patched one.
+func (r *run) readSuite() (err error) {
+	name, text := r.SuiteName, r.SuiteText
+	for _, n := range suite.DefaultNames {
+		if text != nil {
+			break
+		}
+		if found, err := r.repo.Files(r.stack.Base.Commit, n); err == nil {
+			name, text, r.suiteFile = n, found, n
+		}
+	}
+	if text == nil {
+		return &SuiteError{fmt.Errorf("no suite: the base has none of %s; write one (the README shows how) and name it with --suite",
+			strings.Join(suite.DefaultNames, ", "))}
+	}
+	if r.suite, err = suite.Parse(name, text); err != nil {
+		return &SuiteError{err}
+	}
+	if r.Benchmarks == nil {
+		return nil
+	}
+	all := keys(r.suite)
+	r.suite.Benchmarks = slices.DeleteFunc(r.suite.Benchmarks, func(b bench.Benchmark) bool {
+		return !r.Benchmarks.MatchString(b.Key())
+	})
+	if len(r.suite.Benchmarks) == 0 {
+		return &SuiteError{fmt.Errorf("no benchmark of suite %s matches %q; it has %s", name, r.Benchmarks, all)}
+	}
+	return nil
+}
+
+// begin fills in all that is known before anything is built.
+func (r *run) begin(in Input) {
+	e := &store.Evaluation{
+		ID: r.ID, Created: r.Now().UTC().Truncate(time.Second), Series: in.Series, Base: r.stack.Base,
+		Suite: store.SuiteName{Name: r.suite.Name, Digest: r.suite.Digest},
+		Host:  sample.HostFacts(r.sandbox.Facts().Name), Seed: r.Seed, Margin: r.Margin, FixedRounds: r.Rounds,
+		Conflict: r.stack.Conflict, NotTried: r.stack.NotTried,
+		Stopped: store.StoppedDecided, Unsafe: r.sandbox.Facts().Unsafe, Command: r.Command,
+	}
+	total := len(r.stack.Steps)
+	if in.Series != nil {
+		total = in.Series.Total
+		if !in.Series.Complete {
+			e.Warnings = append(e.Warnings, fmt.Sprintf("series incomplete: %d of %d patches; missing %s",
+				in.Series.Received, in.Series.Total, numbers(in.Series.Missing)))
+		}
+	}
+	e.Versions = []bench.Version{{N: 0, Name: "base", Commit: r.stack.Base.Commit, Tree: r.baseTree, State: bench.NotBuilt}}
+	for _, st := range r.stack.Steps {
+		e.Versions = append(e.Versions, bench.Version{
+			N: st.N, Name: fmt.Sprintf("%d/%d", st.N, total), Subject: st.Subject,
+			Commit: st.Commit, Tree: st.Tree, State: bench.NotBuilt, Added: st.Added, Deleted: st.Deleted,
+		})
+	}
+	r.e = e
+	if e.Unsafe {
+		r.warn("measured without a sandbox: this result cannot be mailed")
+	}
+	if n := r.editsOfSuite(in.Series); n > 0 {
+		r.warn(fmt.Sprintf("patch edits the benchmark suite: %d files; measured with the base suite", n))
+	}
+}
+
+func (r *run) warn(text string) { r.e.Warnings = append(r.e.Warnings, text) }
+
+// nothingToRun says why no version need be built, "" if some must be.
+func (r *run) nothingToRun() string {
+	switch {
+	case len(r.stack.Submodules) > 0:
+		return fmt.Sprintf("not evaluated: submodule change in patch %s", numbers(r.stack.Submodules))
+	case len(r.e.Versions) == 1:
+		return "not evaluated: no patch could be applied"
+	}
+	return ""
+}
+
+// finish judges what was measured, and keeps the evaluation.
+func (r *run) finish(ctx context.Context) (*store.Evaluation, error) {
+	if ctx.Err() != nil {
+		r.e.Stopped = store.StoppedInterrupted
+		ctx = context.WithoutCancel(ctx)
+	}
+	r.judge(true)
+	r.e.Verdict, r.e.Headline = compare.Summary(r.e.Versions, r.e.Results, r.e.Failures)
+	r.e.Host.LoadAfter, r.e.Host.PressureAfter = sample.Pressure()
+	return r.e, r.keep(ctx, nil)
+}
+
+// keep stores the evaluation as it stands and the samples that are new.
+func (r *run) keep(ctx context.Context, samples []bench.Sample) error {
+	if r.Store == nil {
+		return nil
+	}
+	err := r.Store.Save(ctx, r.e)
+	if len(samples) > 0 {
+		err = errors.Join(err, r.Store.AddSamples(ctx, r.e.ID, samples))
+	}
+	return err
+}

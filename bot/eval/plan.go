@@ -1,0 +1,94 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"patchbench/bench"
+	"patchbench/bench/build"
+	"patchbench/bench/compare"
+	"patchbench/bench/sample"
+	"patchbench/store"
+)
+
+// Planned is what an evaluation would do, and how long it would take, judged by
+// one build of base and one run of every benchmark on it.
+type Planned struct {
+	// Evaluation has the series, base, suite, host, versions and conflict, and no results.
+	*store.Evaluation
+	Benchmarks []string // keys, in order
+	// BaseBuild is the time of base's build; LogTail says why it failed.
+	BaseBuild time.Duration
+	// Builds estimates all builds, from BaseBuild.
+	Builds time.Duration
+	// Round estimates one round of every benchmark over all versions and the twin.
+	Round time.Duration
+	// MinRounds and MaxRounds bound the rounds; Budget bounds the time of
+	// measuring, 0 if nothing does.
+	MinRounds, MaxRounds int
+	Budget               time.Duration
+}
+
+// Measure estimates the shortest and the longest time of measuring.
+func (p *Planned) Measure() (least, most time.Duration) {
+	least, most = p.Round*time.Duration(p.MinRounds), p.Round*time.Duration(p.MaxRounds)
+	if p.Budget > 0 {
+		least, most = min(least, p.Budget), min(most, p.Budget)
+	}
+	return least, most
+}
+
+// Plan says what Run would do with the same arguments. Nothing is kept.
+func Plan(ctx context.Context, in Input, o Options) (*Planned, error) {
+	r, err := open(ctx, in, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	looks := compare.Looks()
+	p := &Planned{Evaluation: r.e, MinRounds: looks[0], MaxRounds: looks[len(looks)-1], Budget: r.Budget}
+	if r.Rounds > 0 {
+		p.MinRounds, p.MaxRounds = r.Rounds, r.Rounds
+	}
+	for _, b := range r.suite.Benchmarks {
+		p.Benchmarks = append(p.Benchmarks, b.Key())
+	}
+	if why := r.nothingToRun(); why != "" {
+		r.warn(why)
+		return p, nil
+	}
+	return p, r.try(ctx, p)
+}
+
+// try builds base and runs every benchmark on it, to learn what they take.
+func (r *run) try(ctx context.Context, p *Planned) error {
+	r.Progress.Stage("build base", 1)
+	base := &r.e.Versions[0]
+	builder := build.New(r.sandbox, r.suite, build.Options{})
+	b, err := r.buildOne(ctx, builder, base)
+	if err != nil {
+		return err
+	}
+	base.State, base.Digest, base.LogTail, base.BuildSeconds = b.State, b.Digest, b.LogTail, b.Elapsed.Seconds()
+	p.BaseBuild, p.Builds = b.Elapsed, b.Elapsed*time.Duration(len(r.e.Versions))
+	if b.State != bench.Built {
+		return nil
+	}
+	sampler, err := sample.Open(ctx, r.sandbox, r.suite, []sample.Version{{N: 0, Dir: b.Dir}}, sample.Options{Seed: r.Seed})
+	if err != nil {
+		return err
+	}
+	defer sampler.Close()
+	r.Progress.Stage("try", len(r.suite.Benchmarks))
+	for i, bm := range r.suite.Benchmarks {
+		r.Progress.Done(i, bm.Key(), 0)
+		w, err := sampler.WarmUp(ctx, i)
+		if err != nil {
+			return fmt.Errorf("try %s: %w", bm.Key(), err)
+		}
+		r.e.Failures = append(r.e.Failures, w.Failures...)
+		p.Round += w.Round * time.Duration(len(r.e.Versions)+1)
+	}
+	return nil
+}

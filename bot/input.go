@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"patchbench/bench/sandbox"
+	"patchbench/bot/eval"
+	"patchbench/mbox"
+	"patchbench/mbox/series"
+	"patchbench/mbox/source"
+	"patchbench/mbox/tree"
+)
+
+// mailFlags name mail and choose a series in it.
+type mailFlags struct {
+	Files   []string `arg:"" name:"file" help:"An mbox, .patch files, a folder of them, a Maildir, or - for standard input."`
+	Patches string   `short:"P" name:"patches" placeholder:"1-3,5" help:"Only these patches of the series."`
+	Series  int      `name:"version" placeholder:"N" help:"Version N of the series; default: the newest."`
+	Scissor bool     `name:"scissors" help:"Cut each commit message at a scissors line, as git mailinfo --scissors."`
+}
+
+// listing reads all the mail that the flags name.
+func (m *mailFlags) listing(ctx context.Context, t *terminal) (mbox.Listing, error) {
+	var none mbox.Listing
+	c := series.NewCollector(series.Options{Scissors: m.Scissor})
+	for _, file := range m.Files {
+		src, err := source.Open(file, t.stdin)
+		if err != nil {
+			return none, mailError(err)
+		}
+		for {
+			msg, problem, err := src.Next()
+			if problem != nil {
+				c.AddProblem(*problem)
+			}
+			if msg != nil {
+				c.Add(msg)
+			}
+			if err == nil {
+				err = ctx.Err()
+			}
+			if errors.Is(err, source.ErrEnd) {
+				break
+			} else if err != nil {
+				src.Close()
+				return none, mailError(err)
+			}
+		}
+		if err := src.Close(); err != nil {
+			return none, err
+		}
+	}
+	return c.Listing(), nil
+}
+
+// series reads the mail and chooses the one series in it.
+func (m *mailFlags) series(ctx context.Context, t *terminal) (*mbox.Series, error) {
+	l, err := m.listing(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range l.Problems {
+		fmt.Fprintf(t.stderr, "bot: %s: %s\n", printable(p.Position), printable(p.Error))
+	}
+	if len(l.Series) == 0 {
+		return nil, m.noPatches(l)
+	}
+	s, err := series.Choose(l, m.Series, m.Patches)
+	if err != nil {
+		return nil, usage(err)
+	}
+	return s, nil
+}
+
+func (m *mailFlags) noPatches(l mbox.Listing) error {
+	why := ""
+	if n := len(l.Skipped); n > 0 {
+		why = fmt.Sprintf(" (%d messages read; the first was skipped: %s)", n, l.Skipped[0].Reason)
+	}
+	return usage(fmt.Errorf("%s: no patches found%s", strings.Join(m.Files, ", "), why))
+}
+
+func mailError(err error) error {
+	var in *source.InputError
+	if errors.As(err, &in) {
+		return usage(err)
+	}
+	return err
+}
+
+// repoFlags name the repository and the base.
+type repoFlags struct {
+	Repo   string `default:"." placeholder:"DIR" help:"The git repository; it is only read. Default: this folder."`
+	Base   string `placeholder:"REV" help:"The commit that the series is applied to. Default: base-commit of the mail, else the tip of --branch."`
+	Branch string `placeholder:"NAME" help:"The branch whose tip is the base if nothing else says. Default: HEAD."`
+}
+
+// stageError gives an error of the stages its exit status.
+func stageError(err error) error {
+	var suite *eval.SuiteError
+	var repo *tree.InputError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sandbox.ErrNone):
+		return &failure{statusUnsafe, err}
+	case errors.As(err, &suite), errors.As(err, &repo):
+		return usage(err)
+	}
+	return err
+}
+
+// rangeOf reads A..B, which names commits if there is no such file.
+func rangeOf(arg string) (from, to string, ok bool) {
+	if _, err := os.Lstat(arg); err == nil {
+		return "", "", false
+	}
+	from, to, ok = strings.Cut(arg, "..")
+	if !ok || strings.HasPrefix(to, ".") || from == "" {
+		return "", "", false
+	}
+	if to == "" {
+		to = "HEAD"
+	}
+	return from, to, true
+}
+
+func pattern(s string) (*regexp.Regexp, error) {
+	if s == "" {
+		return nil, nil
+	}
+	re, err := regexp.Compile(s)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--benchmarks: %w", err))
+	}
+	return re, nil
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layer gives each package of the module its height; a package may import only
+// lower ones. The table is that of the README's "Layout" section.
+var layer = map[string]int{
+	"config":        0,
+	"deploy":        0,
+	"bench/sandbox": 0,
+	"mbox":          1,
+	"bench":         1,
+	"mbox/source":   2,
+	"mbox/series":   2,
+	"mbox/tree":     2,
+	"bench/suite":   2,
+	"bench/build":   2,
+	"bench/sample":  2,
+	"bench/compare": 2,
+	"store":         3,
+	"bot/eval":      4,
+	"bot/report":    4,
+	"bot/github":    4,
+	"bot/watch":     5,
+	"bot/work":      5,
+	"bot/reply":     5,
+	"bot/web":       5,
+	"bot":           6,
+}
+
+// topLevel is all that may stand beside dot files at the top of the tree.
+var topLevel = []string{
+	"bot", "mbox", "bench", "store", "config", "deploy",
+	"go.mod", "go.sum", "README.md", "LICENSE",
+}
+
+// forbidden says why package from must not import package to, "" if it may.
+func forbidden(from, to string) string {
+	switch {
+	case layer[from] <= layer[to]:
+		return "a package imports only packages of lower layers"
+	case strings.HasPrefix(from, "mbox") && strings.HasPrefix(to, "bench"),
+		strings.HasPrefix(from, "bench") && strings.HasPrefix(to, "mbox"):
+		return "mbox and bench never import each other"
+	}
+	return ""
+}
+
+// The import lines are parsed here, not asked of the go command: a test that
+// runs `go list` would be answered from the test cache after a forbidden import.
+func TestLayers(t *testing.T) {
+	root := ".."
+	seen := 0
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && file != root) {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(file, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		from := path.Dir(filepath.ToSlash(rel))
+		if _, ok := layer[from]; !ok {
+			t.Errorf("%s: package %s has no layer: add it to the table or move the file", rel, from)
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		seen++
+		for _, spec := range f.Imports {
+			to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "patchbench/")
+			if !ours {
+				continue
+			}
+			if strings.HasSuffix(file, "_test.go") && strings.HasPrefix(to, from) {
+				continue // an external test imports its own package
+			}
+			if _, ok := layer[to]; !ok {
+				t.Errorf("%s imports %s, which has no layer", rel, to)
+			} else if why := forbidden(from, to); why != "" {
+				t.Errorf("%s imports %s: %s", rel, to, why)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 20 {
+		t.Errorf("only %d Go files were read: is the root %s right?", seen, root)
+	}
+}
+
+func TestForbiddenImports(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		allowed  bool
+	}{
+		{"bot/eval", "mbox/tree", true},
+		{"bot", "bot/eval", true},
+		{"bench/build", "bench/sandbox", true},
+		{"bench/sandbox", "bench", false},
+		{"bot/eval", "bot/report", false},
+		{"mbox/tree", "mbox/series", false},
+		{"mbox", "bench/sandbox", false},
+		{"bench/sample", "mbox", false},
+		{"store", "bot/eval", false},
+	} {
+		if got := forbidden(c.from, c.to) == ""; got != c.allowed {
+			t.Errorf("%s importing %s: allowed = %v, want %v", c.from, c.to, got, c.allowed)
+		}
+	}
+}
+
+func TestTopLevel(t *testing.T) {
+	entries, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") && !slices.Contains(topLevel, e.Name()) {
+			t.Errorf("%s stands at the top level, beside %v", e.Name(), topLevel)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+// Bot tells what a patch series does to performance, patch by patch.
+//
+//	bot eval series.mbox --repo DIR    apply, build, measure, report
+//	bot demo                           the same on a small project of its own
+//	bot show | apply | compare | report
+//
+// This package is the command: it reads flags, the environment and files, wires
+// the stages together, and turns their outcomes into exit statuses. One file
+// holds one subcommand.
+//
+// # Dependencies
+//
+// The modules that the program is made of, and why each was taken:
+//
+//	alecthomas/kong           flags and subcommands as struct tags; small, no generated code
+//	BurntSushi/toml           TOML with positions and the list of unknown keys
+//	emersion/go-message       mail: headers, MIME, charsets
+//	go-git/go-git             git objects without a git binary
+//	modernc.org/sqlite        SQLite without cgo, so the bot stays one static binary
+//	pressly/goose             schema migrations, as plain SQL files
+//	vbauerster/mpb            progress bars; mattn/go-isatty tells a terminal
+//	prometheus/procfs         /proc: CPU, load, pressure
+//	golang.org/x/perf         reads and scales Go benchmark output as benchstat does
+//	gonum.org/v1/gonum        distributions and quantiles
+//	golang.org/x/sys          ptrace, prctl, reflinks
+//	golang.org/x/text         charsets, Unicode normalisation
+//	golang.org/x/tools/txtar  the demonstration project in one file
+//	znkr.io/diff              line diffs under the three-way merge
+//	google/go-cmp, rogpeppe/go-internal, honnef.co/go/tools   tests and checks
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"patchbench/bench/sandbox"
+	"patchbench/bot/report"
+)
+
+// Exit statuses, a contract with scripts.
+const (
+	statusDone        = 0
+	statusOurs        = 1 // infrastructure; try again
+	statusUsage       = 2 // usage, configuration, unreadable input
+	statusSeries      = 3 // the series is at fault
+	statusUnsafe      = 4 // refused for safety
+	statusWorse       = 5 // --fail-on is met
+	statusInterrupted = 130
+)
+
+// failure is an error with the exit status that it means.
+type failure struct {
+	status int
+	err    error // nil: everything has been said already
+}
+
+func (f *failure) Error() string { return fmt.Sprint(f.err) }
+func (f *failure) Unwrap() error { return f.err }
+
+func usage(err error) error { return &failure{statusUsage, err} }
+
+type command struct {
+	Eval    evalCommand    `cmd:"" help:"Evaluate a series: apply it, build base and every patch, run the suite on each, report."`
+	Show    showCommand    `cmd:"" help:"Show what was understood of some mail: series, patches, what was skipped and why."`
+	Apply   applyCommand   `cmd:"" help:"Apply a series to git objects; print the commit and tree of each step."`
+	Compare compareCommand `cmd:"" help:"Compare samples (samples.jsonl, or Go benchmark output): statistics only."`
+	Report  reportCommand  `cmd:"" help:"Render a stored evaluation again."`
+	Demo    demoCommand    `cmd:"" help:"Evaluate five patches of a small project of our own, with nothing to set up."`
+
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+// terminal is where a command reads and writes.
+type terminal struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+func main() {
+	sandbox.Main()
+	os.Exit(run(os.Args[1:], &terminal{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+func run(args []string, t *terminal) int {
+	ctx, stop := interruptible(t.stderr)
+	defer stop()
+	var c command
+	exited := -1
+	parser, err := kong.New(&c,
+		kong.Name("bot"),
+		kong.Description("Tells what a patch series does to performance, patch by patch."),
+		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Writers(t.stdout, t.stderr),
+		kong.Exit(func(status int) { exited = status }),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t))
+	if err != nil {
+		panic(err) // a struct tag above is wrong
+	}
+	k, err := parser.Parse(args)
+	if exited >= 0 { // --help
+		return exited
+	}
+	if err != nil {
+		return say(t.stderr, usage(fmt.Errorf("%w; see bot --help", err)))
+	}
+	return say(t.stderr, k.Run())
+}
+
+// say prints an error and gives its exit status.
+func say(stderr io.Writer, err error) int {
+	var f *failure
+	switch {
+	case err == nil:
+		return statusDone
+	case errors.As(err, &f):
+	case errors.Is(err, context.Canceled):
+		f = &failure{statusInterrupted, errors.New("interrupted")}
+	default:
+		f = &failure{statusOurs, err}
+	}
+	if f.err != nil {
+		// Lines of a joined error each get their prefix; all else in it that
+		// a terminal would obey is escaped.
+		for line := range strings.SplitSeq(f.err.Error(), "\n") {
+			fmt.Fprintf(stderr, "bot: %s\n", printable(line))
+		}
+	}
+	return f.status
+}
+
+// interruptible gives a context that the first Ctrl-C or SIGTERM ends; the
+// second ends the process.
+func interruptible(stderr io.Writer) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if _, ok := <-signals; !ok {
+			return
+		}
+		fmt.Fprintln(stderr, "bot: stopping; what was measured is kept (once more to stop at once)")
+		cancel()
+		if _, ok := <-signals; ok {
+			os.Exit(statusInterrupted)
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); close(signals); cancel() }
+}
+
+type versionCommand struct{}
+
+func (versionCommand) Run(t *terminal) error {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return errors.New("this binary does not know its version")
+	}
+	fmt.Fprintln(t.stdout, "bot", info.Main.Version, info.GoVersion)
+	return nil
+}
+
+// printable escapes what a terminal would obey in text from outside.
+func printable(s string) string { return report.Escape(s) }
+
+// stateDir is where a user's programs keep their state.
+func stateDir() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "patchbench"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", usage(fmt.Errorf("no folder for the record: %w; name a file with --store", err))
+	}
+	return filepath.Join(home, ".local", "state", "patchbench"), nil
+}

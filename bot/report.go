@@ -1,0 +1,78 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"patchbench/bot/report"
+	"patchbench/store"
+)
+
+// storeFlag names the file that keeps evaluations.
+type storeFlag struct {
+	Store string `placeholder:"FILE" help:"The SQLite file that keeps evaluations. Default: bot.db in the user's state folder."`
+}
+
+func (f *storeFlag) open(ctx context.Context) (*store.Store, error) {
+	path := f.Store
+	if path == "" {
+		dir, err := stateDir()
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(dir, "bot.db")
+	}
+	s, err := store.Open(ctx, path)
+	if err != nil {
+		return nil, usage(err)
+	}
+	return s, nil
+}
+
+// formatFlag chooses how a report is rendered.
+type formatFlag struct {
+	Format string `enum:"text,json" default:"text" help:"text or json."`
+}
+
+func (f *formatFlag) write(w io.Writer, e *store.Evaluation) error {
+	if f.Format == "json" {
+		return report.JSON(w, e)
+	}
+	return report.Text(w, e, report.Options{Color: colourful(w)})
+}
+
+type reportCommand struct {
+	ID string `arg:"" optional:"" help:"The evaluation, or the start of its id; without it the evaluations are listed."`
+	storeFlag
+	formatFlag
+}
+
+func (c *reportCommand) Run(ctx context.Context, t *terminal) error {
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if c.ID == "" {
+		return list(ctx, t.stdout, s)
+	}
+	e, err := s.Evaluation(ctx, c.ID)
+	if err != nil {
+		return usage(err)
+	}
+	return c.write(t.stdout, e)
+}
+
+func list(ctx context.Context, w io.Writer, s *store.Store) error {
+	all, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		fmt.Fprintf(w, "%s  %s  %-7s  %s\n", e.ID, e.Created.Format("2006-01-02 15:04"), e.Verdict, printable(cmp.Or(e.Subject, e.Headline)))
+	}
+	return nil
+}
