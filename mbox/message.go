@@ -71,9 +71,9 @@ type Part struct {
 // or cannot be decoded; ErrNoHeader can be tested for.
 func ParseMessage(raw []byte, position string) (*Message, error) {
 	if len(raw) > MaxMail {
-		return nil, fmt.Errorf("mail of %d bytes, limit 8 MiB", len(raw))
+		return nil, errors.New("mail larger than 8 MiB")
 	}
-	if bytes.HasPrefix(raw, []byte("From ")) {
+	for bytes.HasPrefix(raw, fromMark) && fieldName(chomp(raw[:lineEnd(raw, 0)])) == len(chomp(raw[:lineEnd(raw, 0)])) {
 		raw = raw[lineEnd(raw, 0):]
 	}
 	m := &Message{Raw: raw, Position: position}

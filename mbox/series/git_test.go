@@ -151,26 +151,6 @@ func (r *repository) steps() []applied {
 	return out
 }
 
-// read collects all messages of a mailbox.
-func read(t *testing.T, data []byte) mbox.Listing {
-	t.Helper()
-	c := NewCollector(Options{})
-	r := mbox.NewReader(bytes.NewReader(data), "test.mbox")
-	for {
-		m, p, err := r.Next()
-		switch {
-		case err == io.EOF:
-			return c.Listing()
-		case err != nil:
-			t.Fatal(err)
-		case p != nil:
-			c.AddProblem(*p)
-		default:
-			c.Add(m)
-		}
-	}
-}
-
 // TestAgainstGitAm reads what git format-patch writes and holds authors, dates,
 // messages and changes against what git am makes of the same mailbox.
 func TestAgainstGitAm(t *testing.T) {
@@ -194,7 +174,6 @@ func TestAgainstGitAm(t *testing.T) {
 			r := workbench(t)
 			args := append([]string{"format-patch", "--stdout", "--binary"}, tc.args...)
 			data := []byte(r.git(append(args, "base..main")...))
-			want := r.steps()
 
 			// What git am makes of it; --keep-cr since this mailbox has not been
 			// through a mailer.
@@ -208,7 +187,7 @@ func TestAgainstGitAm(t *testing.T) {
 			if _, err := r.run(patches, append(append([]string{"am", "-q", "--keep-non-patch", "--keep-cr"}, tc.am...), "-")...); err != nil {
 				t.Fatal(err)
 			}
-			want = r.steps()
+			want := r.steps()
 
 			c := NewCollector(Options{})
 			reader := mbox.NewReader(bytes.NewReader(data), "test.mbox")

@@ -14,6 +14,7 @@ package source
 import (
 	"bufio"
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -246,8 +247,14 @@ func (s *Source) Next() (*mbox.Message, *mbox.Problem, error) {
 		if err == io.EOF {
 			continue
 		}
-		if errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, &mbox.Problem{Position: s.name, Error: "broken gzip file: " + err.Error()}, nil
+		for _, broken := range []error{gzip.ErrChecksum, gzip.ErrHeader, io.ErrUnexpectedEOF} {
+			if errors.Is(err, broken) {
+				return nil, &mbox.Problem{Position: s.name, Error: "broken gzip file: " + broken.Error()}, nil
+			}
+		}
+		var corrupt flate.CorruptInputError
+		if errors.As(err, &corrupt) {
+			return nil, &mbox.Problem{Position: s.name, Error: "broken gzip file: " + corrupt.Error()}, nil
 		}
 		return nil, nil, err
 	}

@@ -1,0 +1,150 @@
+package mbox
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseMessage(t *testing.T) {
+	raw := "From someone Mon Sep 17 10:00:00 2018\n" +
+		"Received: by mail\nfrom: \"O'Neil, Ann\" <ann@example.com>\nnot a header\n" +
+		"Reply-To: dev@lists.example.com, =?utf-8?q?J=C3=B6rg?= <j@example.com>\n" +
+		"Subject: [PATCH] =?utf-8?q?caf=C3=A9?=\n =?utf-8?q?_au_lait?= and\n\tmore\n" +
+		"Date: Fri, 9 Jun 2006 00:44:16 -0700 (PDT)\nMessage-Id: <a@example.com>\n" +
+		"In-Reply-To: Your message of Monday <b@example.com>\nReferences: <c@example.com>\n\t<b@example.com>\n" +
+		"List-Id: The list <dev.lists.example.com>\nX-Odd: 8\xe9\x00bit\n\nbody\n"
+	m, err := ParseMessage([]byte(raw), "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type view struct {
+		ID, Subject, Position, Odd string
+		From                       Address
+		ReplyTo                    []Address
+		Date                       string
+		InReplyTo, Refs, Lists     []string
+		Text                       string
+	}
+	want := view{
+		ID: "a@example.com", Subject: "[PATCH] café au lait and more", Position: "here", Odd: "8é\ufffdbit",
+		From:      Address{Name: "O'Neil, Ann", Email: "ann@example.com"},
+		ReplyTo:   []Address{{Name: "dev@lists.example.com", Email: "dev@lists.example.com"}, {Name: "Jörg", Email: "j@example.com"}},
+		Date:      "2006-06-09T00:44:16-07:00",
+		InReplyTo: []string{"b@example.com"}, Refs: []string{"c@example.com", "b@example.com"}, Lists: []string{"dev.lists.example.com"},
+		Text: "body\n",
+	}
+	got := view{m.ID, m.Subject, m.Position, m.Header("x-odd"), m.From, m.ReplyTo, m.Date.Format(time.RFC3339), m.InReplyTo, m.References, m.Lists, m.Text()}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestHeaderHidesNoLineBreak(t *testing.T) {
+	m, err := ParseMessage([]byte("Subject: =?utf-8?q?[PATCH]_x=0D=0ABcc:_evil=40x?=\nFrom: =?utf-8?q?Eve=0AX?= <e@example.com>\n\n"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Subject != "[PATCH] x Bcc: evil@x" || m.From.Name != "Eve X" || strings.ContainsAny(m.Header("Subject"), "\r\n") {
+		t.Errorf("subject %q, name %q, header %q", m.Subject, m.From.Name, m.Header("Subject"))
+	}
+}
+
+func TestParseAddress(t *testing.T) {
+	for in, want := range map[string]Address{
+		"A U Thor <author@example.com>":       {"A U Thor", "author@example.com"},
+		"author@example.com (A U Thor)":       {"A U Thor", "author@example.com"},
+		"A (zzz) U <a@example.com> (Comment)": {"A (zzz) U (Comment)", "a@example.com"},
+		`"A \"The\" U" <a@example.com>`:       {`A "The" U`, "a@example.com"},
+		"a@example.com":                       {"a@example.com", "a@example.com"},
+		"Nobody <>":                           {"Nobody", ""},
+		"Me <local>":                          {"local", "local"},
+		"nobody":                              {},
+		"":                                    {},
+	} {
+		if got := ParseAddress(in); got != want {
+			t.Errorf("%q: %+v, want %+v", in, got, want)
+		}
+	}
+}
+
+func TestParseDate(t *testing.T) {
+	for in, want := range map[string]string{
+		"Fri, 9 Jun 2006 00:44:16 -0700":               "2006-06-09T00:44:16-07:00",
+		"Fri,  9 Jun 2006 00:44:16 +0000":              "2006-06-09T00:44:16Z",
+		"9 Jun 2006 00:44 -0700":                       "2006-06-09T00:44:00-07:00",
+		"Fri, 09 Jun 06 00:44:16 GMT":                  "2006-06-09T00:44:16Z",
+		"Fri, 09 Jun 2006 00:44:16 EST":                "2006-06-09T00:44:16-05:00",
+		"Fri Jun 9 00:44:16 2006 -0330":                "2006-06-09T00:44:16-03:30",
+		"2006-06-09 00:44:16 +0200":                    "2006-06-09T00:44:16+02:00",
+		"2006-06-09T00:44:16Z":                         "2006-06-09T00:44:16Z",
+		"Fri, 9 Jun 2006 00:44:16 -0700 (PDT)":         "2006-06-09T00:44:16-07:00",
+		"yesterday":                                    "0001-01-01T00:00:00Z",
+		"Mon, 11 Sep 2016 23:22:904070804030804 +0100": "0001-01-01T00:00:00Z",
+	} {
+		if got := ParseDate(in).Format(time.RFC3339); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestLimits has input that is refused, quickly, with a message that says why.
+func TestLimits(t *testing.T) {
+	nested := "From: a@example.com\n"
+	for i := range 8000 {
+		nested += fmt.Sprintf("Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n", i, i)
+	}
+	for name, tc := range map[string]struct{ raw, want string }{
+		"nested":         {nested + "\nx\n--b0--\n", "MIME parts nested deeper than 20"},
+		"parts":          {"From: a@example.com\nContent-Type: multipart/mixed; boundary=b\n\n" + strings.Repeat("--b\n", 100_000) + "--b--\n", "more than 200 MIME parts"},
+		"headers":        {strings.Repeat("X-n: 1\n", 100_000) + "\nx\n", "header longer than 64 KiB"},
+		"one header":     {"Subject: " + strings.Repeat("a", 4<<20) + "\n\nx\n", "header longer than 64 KiB"},
+		"folded":         {"Subject: a\n" + strings.Repeat(" a\n", 100_000) + "\nx\n", "header longer than 64 KiB"},
+		"line":           {"From: a@example.com\n\n+" + strings.Repeat("a", 2<<20) + "\n", "line 3 longer than 1 MiB"},
+		"mail":           {"From: a@example.com\n\n" + strings.Repeat("a\n", 5<<20), "mail larger than 8 MiB"},
+		"transfer":       {"From: a@example.com\nContent-Transfer-Encoding: x-uue\n\nb\xe9gin\n", `unknown Content-Transfer-Encoding "x-uue"`},
+		"never closed":   {"From: a@example.com\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nx\n", "unexpected EOF: the multipart's closing boundary is missing, the mail was cut off"},
+		"no mail at all": {"\x7fELF\x02\x01\x01\n\n", "no mail header"},
+		"empty":          {"", "no mail header"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, err := ParseMessage([]byte(tc.raw), "x")
+			if err == nil || err.Error() != tc.want {
+				t.Errorf("error %v, want %s", err, tc.want)
+			}
+			if took := time.Since(start); took > 100*time.Millisecond {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func FuzzParseMessage(f *testing.F) {
+	for _, s := range []string{
+		"From: =?utf-8?q?a?= <a@b>\nSubject: x\n y\n\nbody\n",
+		"Content-Type: multipart/alternative; boundary=\"a\"\n\n--a\nContent-Type: text/html\n\nx\n--a\n\ny\n--a--\n",
+		"Content-Type: text/plain; format=flowed; delsp=yes; charset*=utf-8''x\nContent-Transfer-Encoding: quoted-printable\n\na=20=\nb =\r\n-- \n",
+		"A: b\nContent-Transfer-Encoding: base64\n\nYWJj\nYQ==\nfooter here\n",
+		"# HG changeset patch\n# User x\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		m, err := ParseMessage(raw, "fuzz")
+		if err != nil {
+			return
+		}
+		if len(m.Parts) > MaxParts {
+			t.Errorf("%d parts", len(m.Parts))
+		}
+		for _, s := range []string{m.Subject, m.From.Name, m.Text(), m.Header("subject")} {
+			if strings.ToValidUTF8(s, "") != s {
+				t.Errorf("not UTF-8: %q", s)
+			}
+		}
+	})
+}
