@@ -24,18 +24,26 @@
 //
 //   - With keep: the files that its patterns match (a matched folder stands for
 //     all below it) and everything in OUT. Nothing else.
-//   - Without: everything in src and OUT but
-//     documentation: *.md, *.rst, *.adoc, *.txt, manual pages, files called README,
-//     LICENSE, NEWS and the like, and what is not source in the top folders doc,
-//     docs, Documentation and man; yet never below a folder whose name says test,
-//     data or benchmark, and neither CMakeLists.txt nor requirements.txt;
-//     and, if the build made an ELF executable or shared object, source of compiled
-//     languages, object files, archives and notes of build tools.
-//   - Whatever a benchmark's run, prepare, cleanup, stdin or environment names, by
-//     path, folder, file name or pattern, counts in any case; so does everything if
-//     one of them names the source folder itself. A build tool (make, go, cc, ...)
-//     in run, prepare or cleanup, or in a script that they name, keeps source and
-//     objects in.
+//   - Without keep: everything in src and OUT but documentation and, if the build
+//     made an ELF executable or shared object, what only goes into it.
+//   - Documentation is *.md, *.rst, *.adoc and the like, files called README,
+//     LICENSE, NEWS and the like, *.txt and manual pages at the top of src, and
+//     what is not source in the top folders doc, docs, Documentation and man. In
+//     a folder whose name says test, data, sample or benchmark nothing is
+//     documentation, nor are CMakeLists.txt and requirements.txt. It counts if a
+//     benchmark names its path, its file name, a folder around it, or a pattern
+//     that matches it.
+//   - What only goes into a program is source of compiled languages, objects,
+//     archives, and notes of build tools; not in folders called data, testdata,
+//     corpus and the like. It counts if a benchmark names its path, its file name,
+//     or a pattern that matches it, and all of it counts if a benchmark, or a
+//     script that it starts, names a build tool (make, go, cc, ...).
+//   - A benchmark that names the source folder itself ("." or "$SRC") makes
+//     everything count.
+//
+// A benchmark names what stands in its run, prepare, cleanup, stdin and
+// environment. A program that reads source or documentation of its own accord,
+// without being told the place, needs keep to have those counted.
 //
 // The content of an ELF file is what is loaded from it and those other sections
 // whose meaning is not known: debug sections, symbol tables of linked files and
@@ -207,7 +215,7 @@ func (b *Builder) runRecipe(ctx context.Context, version int, src, out string, c
 			b.o.Progress(version, p.String())
 		}
 		res, err := r.Do(ctx, sandbox.Command{
-			Args:    p.Argv(),
+			Args:    oneStream(p),
 			Env:     environment(recipe.Env, caches),
 			Dir:     insideSrc,
 			Timeout: timeout,
@@ -221,6 +229,16 @@ func (b *Builder) runRecipe(ctx context.Context, version int, src, out string, c
 		tail = res.LogTail
 	}
 	return tail, "", nil
+}
+
+// oneStream gives a program's arguments such that a shell line prints errors into
+// its standard output: of two streams the log would not keep the order, and a
+// compiler's complaint belongs below the command that make echoed.
+func oneStream(p bench.Program) []string {
+	if p.Line == "" {
+		return p.Argv()
+	}
+	return append([]string{"sh", "-c", `exec "$@" 2>&1`, "sh"}, p.Argv()...)
 }
 
 // environment is that of a recipe's programs.

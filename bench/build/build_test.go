@@ -242,6 +242,7 @@ func TestRecipe(t *testing.T) {
 		{"argument list", bench.Recipe{Run: bench.Program{Args: []string{"cp", "words", "/build/out/a b"}}}, "", map[string]string{"out/a b": "one two\n"}},
 		{"check passes", bench.Recipe{Run: sh("echo 1 > $OUT/x"), Check: sh("test -e $OUT/x")}, "", nil},
 		{"fails", bench.Recipe{Run: sh("echo one; echo two >&2; exit 3")}, "one\ntwo\necho one; echo two >&2; exit 3: exit status 3\n", nil},
+		{"errors in their order", bench.Recipe{Run: sh("for i in 1 2 3 4 5 6 7 8 9; do echo $i; echo -$i >&2; done; false")}, "1\n-1\n2\n-2\n3\n-3\n4\n-4\n5\n-5\n6\n-6\n7\n-7\n8\n-8\n9\n-9\nfor i", nil},
 		{"fails in the middle", bench.Recipe{Run: sh("false; echo on")}, "false; echo on: exit status 1\n", nil},
 		{"unset variable", bench.Recipe{Run: sh("echo $NOTHING")}, "exit status 2\n", nil},
 		{"check fails", bench.Recipe{Run: sh("echo built"), Check: sh("echo checked; false")}, "checked\necho checked; false: exit status 1\n", nil},

@@ -17,7 +17,7 @@
 //	keep = ["kit", "data/**"]             # these files decide "same build"
 //	cache = [{ env = "GOCACHE" }]         # a folder kept from base to patched builds
 //
-//	[limits]                              # of one run
+//	[limits]                              # of a run, and of the build but timeout
 //	memory = "2GiB"
 //	processes = 256
 //	disk = "512MiB"
