@@ -195,6 +195,10 @@ func (s *Sandbox) checkMounts(b Box) error {
 	return nil
 }
 
+// hasQueues says that this kernel has POSIX message queues. They outlive a run,
+// so that the runner must see them to remove them.
+func hasQueues() bool { return isDir("/proc/sys/fs/mqueue") }
+
 // data is a file of the box that the bot makes up. It reaches bubblewrap as a pipe.
 type data struct {
 	inside, text string
@@ -241,10 +245,12 @@ func (s *Sandbox) boxArgs(b Box, l Limits, firstData int) []string {
 		"--ro-bind-try", "/sys/devices/system/cpu", "/sys/devices/system/cpu",
 		"--proc", "/proc", "--dev", "/dev",
 		"--perms", "1777", "--size", strconv.FormatInt(shmBytes, 10), "--tmpfs", "/dev/shm",
-		"--dir", "/dev/mqueue", "--mqueue", "/dev/mqueue",
 		"--perms", "1777", "--size", strconv.FormatInt(l.DiskBytes, 10), "--tmpfs", "/tmp",
 		"--symlink", "/tmp", "/var/tmp",
 	)
+	if hasQueues() {
+		args = append(args, "--dir", "/dev/mqueue", "--mqueue", "/dev/mqueue")
+	}
 	for _, dir := range s.tools {
 		args = append(args, "--ro-bind", dir, dir)
 	}

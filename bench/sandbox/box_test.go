@@ -173,6 +173,29 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestTooLargeToLoad runs a program that the kernel kills while it loads it.
+func TestTooLargeToLoad(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		lacking(t, "gcc is not there to compile a program")
+	}
+	dir := workDir(t)
+	gcc := exec.Command("gcc", "-static", "-x", "c", "-o", filepath.Join(dir, "large"), "-")
+	gcc.Stdin = strings.NewReader("char large[512 << 20]; int main(void) { return large[1]; }")
+	if out, err := gcc.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	r := start(t, openBoxed(t), Box{Mounts: []Mount{{Host: dir, Inside: "/build/out"}}, Limits: Limits{MemoryBytes: minMemoryBytes}})
+	for _, peaks := range []bool{false, true} {
+		res := do(t, r, Command{Args: []string{"/build/out/large"}, Peaks: peaks})
+		if res.OK() || res.Signal == "" && res.NotStarted == "" {
+			t.Errorf("peaks %t: %+v", peaks, res)
+		}
+	}
+	if res := do(t, r, Command{Args: []string{"true"}, Peaks: true}); !res.OK() {
+		t.Errorf("the next run is not unharmed: %+v", res)
+	}
+}
+
 func TestStartSaysWhatIsWrong(t *testing.T) {
 	s := openBoxed(t)
 	closed := workDir(t)

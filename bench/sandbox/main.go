@@ -63,7 +63,7 @@ func serve() error {
 	catchSignals()
 	// No collection may run beside a program, unless output fills the memory.
 	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(256 << 20)
+	debug.SetMemoryLimit(128 << 20)
 	syscall.Umask(0o022)
 
 	orders := json.NewDecoder(os.NewFile(orderFD, "orders"))
@@ -78,6 +78,7 @@ func serve() error {
 	}
 	runs := make(chan *run)
 	go h.readOrders(orders, runs)
+	garbage := 0
 	for r := range runs {
 		res, err := h.run(r)
 		a := answer{Result: &res}
@@ -87,9 +88,10 @@ func serve() error {
 		if err := answers.Encode(a); err != nil {
 			break // the bot is gone
 		}
-		// The result's buffers are garbage now, and nothing is being measured.
-		if len(res.Stdout) > 1<<20 {
+		// Nothing is being measured now. A run's buffers are about 256 KiB.
+		if garbage += 256<<10 + 4*len(res.Stdout); garbage > 16<<20 {
 			runtime.GC()
+			garbage = 0
 		}
 	}
 	return nil
@@ -139,6 +141,11 @@ func (h *host) begin() error {
 		// Orphans come to the runner as they do to a box's first process.
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return fmt.Errorf("runner: become the parent of orphans: %w", err)
+		}
+	}
+	if h.Boxed {
+		if err := restrict(); err != nil {
+			return err
 		}
 	}
 	spareThreads(8)

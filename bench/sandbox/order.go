@@ -10,6 +10,9 @@ const (
 	answerFD = 4
 )
 
+// maxKeep bounds what a runner holds of a program's output.
+const maxKeep = 16 << 20
+
 // Arguments that make this binary a runner or the self-test's program instead
 // of the bot. The environment is empty, so an argument has to say it.
 const (

@@ -16,6 +16,10 @@ import (
 // folder's mode is set. The error names the first folder on the way that the uid
 // may not enter.
 func (s *Sandbox) Own(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("give away: %w", err)
+	}
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return fmt.Errorf("give away: %w", err)

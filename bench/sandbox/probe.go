@@ -91,6 +91,14 @@ func probe(args []string) {
 			return err == nil || viaRoot == nil
 		}},
 		{"reach the network", func() bool { return canReachNetwork(args[1], args[2]) }},
+		{"reach the machine below this one (AF_VSOCK)", func() bool {
+			fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
+			if err == nil {
+				unix.Close(fd)
+			}
+			_, refused := instructionSet()
+			return err == nil && refused
+		}},
 		{"be root", canBeRoot},
 		{"have capabilities or gain privileges", hasPrivileges},
 	} {

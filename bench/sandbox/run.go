@@ -76,7 +76,7 @@ func (h *host) carryOut(r *run) error {
 		r.res.NotStarted = err.Error()
 		return nil
 	}
-	r.out, err = newOutput(h.Limits.OutputBytes, r.KeepStdout, func() {
+	r.out, err = newOutput(h.Limits.OutputBytes, min(r.KeepStdout, maxKeep), func() {
 		h.end(r, "printed more than "+size(h.Limits.OutputBytes))
 	})
 	if err != nil {
@@ -114,11 +114,16 @@ func (h *host) start(r *run, path string, env []string, stdin *os.File) (started
 	r.begin = time.Now()
 	r.pid, err = syscall.ForkExec(path, r.Args, attr)
 	if err == nil && r.Peaks {
-		r.trace, err = follow(r.pid)
+		var died *syscall.WaitStatus
+		r.trace, died, err = follow(r.pid)
 		if err != nil {
 			h.killAll()
 			h.reap()
 			return false, err
+		}
+		if died != nil {
+			r.res.Wall = time.Since(r.begin)
+			h.programEnded(r, *died)
 		}
 	}
 	r.out.started()

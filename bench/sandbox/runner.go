@@ -50,7 +50,10 @@ func (s *Sandbox) Start(ctx context.Context, b Box) (*Runner, error) {
 	}
 	l := b.Limits.withDefaults()
 	r := &Runner{answers: make(chan answer), exited: make(chan struct{})}
-	set := setup{Boxed: !s.opts.Unsafe, Limits: l, Path: s.facts.Path, Tmp: "/tmp", Empty: []string{"/tmp", "/dev/shm", "/dev/mqueue"}}
+	set := setup{Boxed: !s.opts.Unsafe, Limits: l, Path: s.facts.Path, Tmp: "/tmp", Empty: []string{"/tmp", "/dev/shm"}}
+	if hasQueues() {
+		set.Empty = append(set.Empty, "/dev/mqueue")
+	}
 	if s.opts.Unsafe {
 		dir, err := os.MkdirTemp("", "patchbench-tmp-")
 		if err != nil {

@@ -92,7 +92,7 @@ type Command struct {
 	Timeout time.Duration // 0: 10 minutes
 	// Peaks asks for RSSBytes and SizeBytes, by following the processes with ptrace.
 	Peaks bool
-	// KeepStdout is how many bytes of standard output to return.
+	// KeepStdout is how many bytes of standard output to return, at most 16 MiB.
 	KeepStdout int64
 	// KeepTmp leaves /tmp as the program left it, for the next command of the
 	// same run (prepare, run, cleanup); otherwise it is emptied afterwards.

@@ -41,40 +41,42 @@ type peak struct{ rss, size int64 } // bytes
 // in peace, and PTRACE_SEIZE needs a process that runs already. So the child
 // stops itself at its first instruction as traced by TRACEME, is let go with a
 // SIGSTOP, and is seized while it cannot run.
-func follow(pid int) (*trace, error) {
-	t := &trace{pid: pid, starting: true, open: map[int]peak{}}
-	if err := t.waitStop(); err != nil {
-		return nil, err
+//
+// died is set when the child ended before its first instruction: its memory was
+// not to be had, or it was killed.
+func follow(pid int) (t *trace, died *syscall.WaitStatus, err error) {
+	t = &trace{pid: pid, starting: true, open: map[int]peak{}}
+	if died, err = t.waitStop(); died != nil || err != nil {
+		return t, died, err
 	}
-	if err := ptrace(unix.PTRACE_DETACH, pid, uintptr(syscall.SIGSTOP)); err != nil {
-		return nil, fmt.Errorf("follow the program: let go: %w", err)
+	if err := ptrace(unix.PTRACE_DETACH, pid, uintptr(syscall.SIGSTOP)); err != nil && err != syscall.ESRCH {
+		return nil, nil, fmt.Errorf("follow the program: let go: %w", err)
 	}
-	if err := ptrace(unix.PTRACE_SEIZE, pid, traceOptions); err != nil {
-		return nil, fmt.Errorf("follow the program: %w; allow ptrace on this machine (kernel.yama.ptrace_scope at most 1)", err)
+	if err := ptrace(unix.PTRACE_SEIZE, pid, traceOptions); err != nil && err != syscall.ESRCH {
+		return nil, nil, fmt.Errorf("follow the program: %w; allow ptrace on this machine (kernel.yama.ptrace_scope at most 1)", err)
 	}
-	if err := t.waitStop(); err != nil {
-		return nil, err
+	if died, err = t.waitStop(); died != nil || err != nil {
+		return t, died, err
 	}
-	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-		return nil, fmt.Errorf("follow the program: %w", err)
-	}
-	_ = ptrace(unix.PTRACE_CONT, pid, 0) // fails only if it was killed, which wait will tell
-	return t, nil
+	// These fail only if it was killed, which the next wait tells.
+	_ = syscall.Kill(pid, syscall.SIGCONT)
+	_ = ptrace(unix.PTRACE_CONT, pid, 0)
+	return t, nil, nil
 }
 
-func (t *trace) waitStop() error {
+func (t *trace) waitStop() (died *syscall.WaitStatus, err error) {
 	for {
 		var ws syscall.WaitStatus
 		_, err := syscall.Wait4(t.pid, &ws, unix.WALL, nil)
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			return fmt.Errorf("follow the program: %w", err)
+			return nil, fmt.Errorf("follow the program: %w", err)
 		case ws.Stopped():
 			t.stops++
-			return nil
+			return nil, nil
 		default:
-			return fmt.Errorf("follow the program: it ended (status %#x) before its first instruction", uint32(ws))
+			return &ws, nil
 		}
 	}
 }

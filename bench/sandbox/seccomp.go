@@ -1,0 +1,147 @@
+package sandbox
+
+import (
+	"fmt"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// rule refuses a system call with an error: always, or when its argument arg is
+// one of values, or with except when it is none of them. Arguments are compared
+// in their lower 32 bits, as the kernel reads those that are int.
+type rule struct {
+	nr     uint32
+	errno  syscall.Errno
+	arg    int // -1: always
+	values []uint32
+	except bool
+}
+
+// runnerPID is the runner as programs in the box see it.
+const runnerPID = 1
+
+// rules are the calls that need no privilege and still reach further than a
+// program in a box should: devices of the virtual machine's host through
+// AF_VSOCK, keys that outlive a run, large and young parts of the kernel, and
+// the runner's own bounds, which the next program would inherit.
+var rules = []rule{
+	{unix.SYS_SOCKET, unix.EAFNOSUPPORT, 0, []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}, true},
+	{unix.SYS_ADD_KEY, unix.ENOSYS, -1, nil, false},
+	{unix.SYS_REQUEST_KEY, unix.ENOSYS, -1, nil, false},
+	{unix.SYS_KEYCTL, unix.ENOSYS, -1, nil, false},
+	{unix.SYS_BPF, unix.EPERM, -1, nil, false},
+	{unix.SYS_PERF_EVENT_OPEN, unix.EPERM, -1, nil, false},
+	{unix.SYS_USERFAULTFD, unix.EPERM, -1, nil, false},
+	{unix.SYS_IO_URING_SETUP, unix.ENOSYS, -1, nil, false},
+	{unix.SYS_IO_URING_ENTER, unix.ENOSYS, -1, nil, false},
+	{unix.SYS_IO_URING_REGISTER, unix.ENOSYS, -1, nil, false},
+	{unix.SYS_OPEN_BY_HANDLE_AT, unix.EPERM, -1, nil, false},
+	{unix.SYS_FANOTIFY_INIT, unix.EPERM, -1, nil, false},
+	{unix.SYS_SYSLOG, unix.EPERM, -1, nil, false},
+	{unix.SYS_QUOTACTL, unix.EPERM, -1, nil, false},
+	{unix.SYS_KEXEC_LOAD, unix.EPERM, -1, nil, false},
+	{unix.SYS_INIT_MODULE, unix.EPERM, -1, nil, false},
+	{unix.SYS_FINIT_MODULE, unix.EPERM, -1, nil, false},
+	{unix.SYS_MOUNT, unix.EPERM, -1, nil, false},
+	{unix.SYS_UMOUNT2, unix.EPERM, -1, nil, false},
+	{unix.SYS_PIVOT_ROOT, unix.EPERM, -1, nil, false},
+	{unix.SYS_MOVE_MOUNT, unix.EPERM, -1, nil, false},
+	{unix.SYS_OPEN_TREE, unix.EPERM, -1, nil, false},
+	{unix.SYS_FSOPEN, unix.EPERM, -1, nil, false},
+	{unix.SYS_MOUNT_SETATTR, unix.EPERM, -1, nil, false},
+	{unix.SYS_SETNS, unix.EPERM, -1, nil, false},
+	{unix.SYS_PRLIMIT64, unix.EPERM, 0, []uint32{runnerPID}, false},
+	{unix.SYS_SCHED_SETAFFINITY, unix.EPERM, 0, []uint32{runnerPID}, false},
+	{unix.SYS_SCHED_SETSCHEDULER, unix.EPERM, 0, []uint32{runnerPID}, false},
+	{unix.SYS_SCHED_SETPARAM, unix.EPERM, 0, []uint32{runnerPID}, false},
+	{unix.SYS_SCHED_SETATTR, unix.EPERM, 0, []uint32{runnerPID}, false},
+	{unix.SYS_SETPRIORITY, unix.EPERM, 0, []uint32{unix.PRIO_PROCESS}, true},
+	{unix.SYS_SETPRIORITY, unix.EPERM, 1, []uint32{runnerPID}, false},
+	{unix.SYS_IOPRIO_SET, unix.EPERM, 0, []uint32{1}, true}, // 1: of a process
+	{unix.SYS_IOPRIO_SET, unix.EPERM, 1, []uint32{runnerPID}, false},
+}
+
+// Offsets in struct seccomp_data, on little-endian machines.
+const (
+	offsetNR   = 0
+	offsetArch = 4
+	offsetArgs = 16
+)
+
+// filter compiles rules for the kernel. Calls of another instruction set have
+// other numbers, so they are refused as a whole.
+func filter(rules []rule, arch uint32) []unix.SockFilter {
+	const (
+		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		above = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
+		give  = unix.BPF_RET | unix.BPF_K
+	)
+	refuse := func(e syscall.Errno) unix.SockFilter {
+		return unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ERRNO | uint32(e)}
+	}
+	prog := []unix.SockFilter{
+		{Code: load, K: offsetArch},
+		{Code: equal, K: arch, Jt: 1},
+		refuse(unix.ENOSYS),
+		{Code: load, K: offsetNR},
+		{Code: above, K: 0x40000000, Jf: 1}, // amd64's x32 calls
+		refuse(unix.ENOSYS),
+	}
+	for _, r := range rules {
+		if r.arg < 0 {
+			prog = append(prog, unix.SockFilter{Code: equal, K: r.nr, Jf: 1}, refuse(r.errno))
+			continue
+		}
+		// On a match: jump behind the tests and one instruction more, which is
+		// the refusal of an except rule, or else the jump around the refusal.
+		n := uint8(len(r.values))
+		end := []unix.SockFilter{{Code: unix.BPF_JMP | unix.BPF_JA, K: 1}, refuse(r.errno), {Code: load, K: offsetNR}}
+		if r.except {
+			end = end[1:]
+		}
+		prog = append(prog,
+			unix.SockFilter{Code: equal, K: r.nr, Jf: 1 + n + uint8(len(end))},
+			unix.SockFilter{Code: load, K: offsetArgs + 8*uint32(r.arg)})
+		for i, v := range r.values {
+			prog = append(prog, unix.SockFilter{Code: equal, K: v, Jt: n - uint8(i)})
+		}
+		prog = append(prog, end...)
+	}
+	return append(prog, unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW})
+}
+
+// instructionSet is the kernel's name for this machine's; ok says that the rules
+// are known to fit it. The box holds on others too, with fewer walls.
+func instructionSet() (arch uint32, ok bool) {
+	switch runtime.GOARCH {
+	case "amd64":
+		return unix.AUDIT_ARCH_X86_64, true
+	case "arm64":
+		return unix.AUDIT_ARCH_AARCH64, true
+	}
+	return 0, false
+}
+
+// restrict puts the rules on the calling thread and all that it forks. The
+// runner's other threads, which start no program, keep their freedom.
+func restrict() error {
+	arch, ok := instructionSet()
+	if !ok {
+		return nil
+	}
+	prog := filter(rules, arch)
+	f := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
+	err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&f)), 0, 0)
+	runtime.KeepAlive(prog)
+	if err == unix.EINVAL || err == unix.ENOSYS {
+		return fmt.Errorf("runner: refuse system calls: this kernel is built without seccomp filters: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("runner: refuse system calls: %w", err)
+	}
+	return nil
+}
