@@ -31,6 +31,7 @@ func TestCases(t *testing.T) {
 		ExpectTrees       []string `json:"expect_trees"`
 		ExpectFailAt      int      `json:"expect_fail_at"`
 		Missing           []int
+		Am3               *struct{ Trees []string }
 	}
 	if err := json.Unmarshal(text, &cases); err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func TestCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, last := []string{}, ""
+			got, last := []string{}, c.ApplyOnto
 			for _, step := range st.Steps {
 				// git am makes no commit of a patch that is there already.
 				if step.Commit != last {
@@ -67,6 +68,9 @@ func TestCases(t *testing.T) {
 				last = step.Commit
 			}
 			want := c.ExpectTrees
+			if c.Am3 != nil {
+				want = c.Am3.Trees
+			}
 			if len(c.Missing) > 0 {
 				want = want[:min(len(want), c.Missing[0]-1)]
 			}

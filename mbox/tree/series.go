@@ -188,8 +188,10 @@ func combined(text []byte) bool {
 	return false
 }
 
-// fitsUnstripped says that more of a patch's files are in the tree under their
-// names as they stand than with the first part stripped.
+// fitsUnstripped says that not fewer of a patch's files are in the tree under
+// their names as they stand than with the first part stripped. A patch that only
+// makes files gives no hint, and names that are the same on both sides are most
+// likely whole.
 func (r *Repo) fitsUnstripped(tree plumbing.Hash, plain, stripped []diff.File) (bool, error) {
 	count := func(files []diff.File) (n int, err error) {
 		ed := r.edit(tree)
@@ -212,7 +214,7 @@ func (r *Repo) fitsUnstripped(tree plumbing.Hash, plain, stripped []diff.File) (
 		return false, err
 	}
 	b, err := count(stripped)
-	return a > b, err
+	return a >= b, err
 }
 
 // applied is an outcome with what became of the patch as a whole.
@@ -270,6 +272,9 @@ func (r *Repo) applyPatch(ctx context.Context, tree plumbing.Hash, p *parsed, o 
 func explain(direct, merge []refusal) []refusal {
 	out := slices.Clone(direct)
 	for _, m := range merge {
+		if m.reason == "" {
+			continue
+		}
 		i := slices.IndexFunc(out, func(d refusal) bool { return d.path == m.path })
 		if m.path == "" {
 			i = 0

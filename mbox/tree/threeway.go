@@ -12,7 +12,8 @@ import (
 
 // threeWay does what git am -3 does after a patch did not apply: it makes a tree
 // of the files that the index lines name, applies the patch to that, and merges
-// the change into the tree. The refusals say why that was of no use.
+// the change into the tree. The refusals say why that was of no use; one without
+// a reason says that the patch gives no blob ids at all.
 func (r *Repo) threeWay(ctx context.Context, tree plumbing.Hash, files []diff.File) (*outcome, []refusal, error) {
 	ours, fake := r.edit(tree), r.edit(plumbing.ZeroHash)
 	for i := range files {
@@ -35,9 +36,9 @@ func (r *Repo) threeWay(ctx context.Context, tree plumbing.Hash, files []diff.Fi
 			}
 		}
 		if id.IsZero() {
-			reason := fmt.Sprintf("the blob %s that the patch was made against is not in the repository", f.OldID)
-			if f.OldID == "" {
-				reason = "the patch has no index line to find its file by"
+			reason := ""
+			if f.OldID != "" {
+				reason = fmt.Sprintf("the blob %s that the patch was made against is not in the repository", f.OldID)
 			}
 			return nil, []refusal{{path: f.Name(), reason: reason}}, nil
 		}
@@ -153,6 +154,16 @@ func (m *merger) all(ctx context.Context, changes []change) error {
 		o, at, err := m.our(from, to, b)
 		if err != nil {
 			return err
+		}
+		if at != "" && at != from && at != to {
+			switch {
+			case t == nil:
+				m.bad = append(m.bad, refusal{path: from, reason: fmt.Sprintf("the file is %s in the base and is deleted by the patch", at)})
+				continue
+			case from != to:
+				m.bad = append(m.bad, refusal{path: from, reason: fmt.Sprintf("the file is %s in the base and is renamed to %s by the patch", at, to)})
+				continue
+			}
 		}
 		e, keep, reason, line, err := m.merge(b, o, t)
 		if err != nil {

@@ -327,6 +327,7 @@ func (p *parser) gitHeader() (*File, error) {
 	for done := false; !done && len(p.text) > 0; {
 		var err error
 		if done, err = p.extended(f, def); err != nil {
+			err.(*Error).Path = def
 			return nil, err
 		}
 		kinds := 0

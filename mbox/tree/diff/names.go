@@ -231,25 +231,37 @@ func unquote(v []byte) (string, []byte, bool) {
 
 // SameHeaders says that every `diff --git` line of a patch, and there is one,
 // names the same path twice without a/ and b/, as --no-prefix writes it; or, for
-// a patch without such lines, that its --- and +++ lines do.
+// a patch without such lines, that each pair of --- and +++ names is the same.
 func SameHeaders(text []byte) bool {
-	git, plain, plainSame := false, false, true
+	git, pairs := false, 0
 	var before []byte
+	var two, from string // a header with two names, until rename lines explain it
 	for line := range bytes.Lines(text) {
 		if v, ok := bytes.CutPrefix(line, []byte("diff --git ")); ok {
-			git = true
-			if headerName(v, 0) == "" {
+			if git = true; two != "" {
 				return false
 			}
+			if headerName(v, 0) == "" {
+				two = strings.TrimSuffix(string(v), "\n")
+			}
 		}
-		if v, ok := bytes.CutPrefix(line, []byte("+++ ")); ok && bytes.HasPrefix(before, []byte("--- ")) {
-			plain = true
-			a, b := before[4:], v
-			if !isDevNull(a) && !isDevNull(b) && plainName(a, "", 0) != plainName(b, "", 0) {
-				plainSame = false
+		if two != "" {
+			if v, ok := cutEither(line, "rename from ", "copy from "); ok {
+				from = strings.TrimSuffix(string(v), "\n")
+			}
+			if v, ok := cutEither(line, "rename to ", "copy to "); ok && two == from+" "+strings.TrimSuffix(string(v), "\n") {
+				two = ""
+			}
+		}
+		if v, ok := bytes.CutPrefix(line, []byte("+++ ")); ok && bytes.HasPrefix(before, []byte("--- ")) && !git {
+			if a := before[4:]; !isDevNull(a) && !isDevNull(v) {
+				if plainName(a, "", 0) != plainName(v, "", 0) {
+					return false
+				}
+				pairs++
 			}
 		}
 		before = line
 	}
-	return git || plain && plainSame
+	return two == "" && (git || pairs > 0)
 }
