@@ -27,6 +27,7 @@
 package compare
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -195,5 +196,33 @@ func Compare(versions []bench.Version, samples []bench.Sample, failures []bench.
 			e.Needed, e.Metric, e.Reason = need, c.Metric, needs(c.Metric, need)
 		}
 	}
+	pointOut(res.Comparisons)
 	return res
+}
+
+// pointOut tells in a step that is unclear what an exact figure of the same
+// benchmark says there. It does not change the verdict: more instructions are
+// not always more time.
+func pointOut(cs []bench.Comparison) {
+	for _, x := range cs {
+		if !x.Exact || !x.Tested {
+			continue
+		}
+		for _, s := range x.Steps {
+			if !changed(s) || s.Change == nil {
+				continue
+			}
+			for i := range cs {
+				c := &cs[i]
+				if c.Exact || bench.RowName(c.Benchmark, c.Params) != bench.RowName(x.Benchmark, x.Params) {
+					continue
+				}
+				for k := range c.Steps {
+					if t := &c.Steps[k]; t.N == s.N && t.Verdict == bench.Unclear {
+						t.Reason += fmt.Sprintf("; %s %+.1f %% here", x.Metric, 100**s.Change)
+					}
+				}
+			}
+		}
+	}
 }

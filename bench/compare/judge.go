@@ -36,7 +36,10 @@ func (j *judge) comparison() (c bench.Comparison, need int) {
 	m := j.metric
 	c = bench.Comparison{
 		Benchmark: j.name, Params: j.params, Metric: m.Name, Unit: m.Unit, Better: m.Better,
-		Exact: m.Exact, Tested: m.Tested, Rounds: len(j.rounds), Warnings: []string{},
+		Exact: m.Exact, Tested: m.Tested, Rounds: len(j.rounds), Steps: []bench.Step{}, Warnings: []string{},
+	}
+	if c.Params == nil {
+		c.Params = map[string]string{}
 	}
 	c.Values = j.values()
 	if !j.metric.Exact && len(j.rounds) > 0 {
@@ -241,8 +244,8 @@ func (j *judge) before(i int) int {
 
 // patchesOf is the range of patches among which a bound lies.
 func (j *judge) patchesOf(b bound) []int {
-	i := j.cols[b.from]
-	return []int{j.versions[j.before(i)+1].N, j.versions[j.cols[b.to]].N}
+	from, to := j.versions[j.before(j.cols[b.from])+1].N, j.versions[j.cols[b.to]].N
+	return []int{min(from, to), max(from, to)}
 }
 
 // shares finds a bound elsewhere whose change may as well lie between columns a
@@ -394,8 +397,12 @@ func (j *judge) decide(s *bench.Step, e effect, sig *bound, a, b int) {
 	switch {
 	case within && len(j.looks) > 0:
 		s.Verdict = bench.Same
-	case sig != nil && math.Abs(e.diff) > 0:
+	case sig != nil && math.Abs(e.diff) > 0 && math.Abs(e.diff) >= h:
 		s.Verdict = j.direction(e.diff)
+	case sig != nil:
+		k := j.rounds4(e, m)
+		s.Verdict, s.Reason = bench.Unclear, "significant, but its interval holds 0; "+needs("", k)
+		j.open(k)
 	default:
 		s.Verdict = bench.Unclear
 		k := j.rounds4(e, m)

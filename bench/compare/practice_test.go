@@ -345,3 +345,27 @@ func TestCoverage(t *testing.T) {
 			share(in["cpu"], all["cpu"]), share(in["wall"], all["wall"]), share(in["rss"], all["rss"]))
 	}
 }
+
+// TestAllLooks: judging after each of seven looks must not add false alarms.
+func TestAllLooks(t *testing.T) {
+	traces := recorded(t)
+	rng := rand.New(rand.NewPCG(21, 1))
+	alarms := 0
+	const number = 40
+	for i := range number {
+		s := series(traces, 80, rng)
+		alarm := false
+		for _, c := range Compare(builtVersions(8), s, nil, Options{Seed: uint64(i)}).Comparisons {
+			for _, st := range append(c.Steps, c.Total) {
+				alarm = alarm || flagged(st)
+			}
+		}
+		if alarm {
+			alarms++
+		}
+	}
+	t.Logf("alarms in %d of %d series", alarms, number)
+	if alarms > 5 {
+		t.Errorf("a false alarm in %d of %d series after seven looks", alarms, number)
+	}
+}

@@ -41,9 +41,7 @@ type row struct {
 // version is a bench.Version as one row sees it.
 type version struct {
 	bench.Version
-	col int // its build's place in cols, -1 for none
-	// own says that the column's samples were taken of this version.
-	own    bool
+	col    int    // its build's place in cols, -1 for none
 	reason string // why there is no figure
 	label  string // "base", "2/7"
 }
@@ -80,6 +78,9 @@ func gather(versions []bench.Version, samples []bench.Sample, failures []bench.F
 		for n := range top + 1 {
 			versions = append(versions, bench.Version{N: n, State: bench.Built})
 		}
+	}
+	if len(versions) == 0 {
+		return nil
 	}
 	slices.SortStableFunc(versions, func(a, b bench.Version) int { return a.N - b.N })
 	failed := map[string]map[int]string{}
@@ -164,13 +165,13 @@ func gather(versions []bench.Version, samples []bench.Sample, failures []bench.F
 // place gives every version its column, or the reason for having none.
 func (r *row) place(versions []bench.Version, failed map[int]string, seen map[int]bool) {
 	last := 0
-	at := map[int]int{}
+	at, cols := map[int]int{}, map[int]int{}
 	for i, v := range versions {
 		last = max(last, v.N)
 		at[v.N] = i
 	}
 	broken := "" // the last failure, for versions that were not run after it
-	for i, v := range versions {
+	for _, v := range versions {
 		w := version{Version: v, col: -1, label: label(v, last)}
 		src := v
 		for hops := 0; src.State == bench.SameBuild && src.SameAs != nil && hops < len(versions); hops++ {
@@ -189,11 +190,14 @@ func (r *row) place(versions []bench.Version, failed map[int]string, seen map[in
 		case failed[src.N] != "":
 			w.reason = failed[src.N]
 			broken = w.reason + " on " + w.label
-		case figures && src.N != v.N:
-			w.col = r.versions[at[src.N]].col
 		case figures:
-			w.col, w.own = len(r.cols), true
-			r.cols = append(r.cols, i)
+			c, ok := cols[src.N]
+			if !ok {
+				c = len(r.cols)
+				cols[src.N] = c
+				r.cols = append(r.cols, at[src.N])
+			}
+			w.col = c
 		case broken != "" && !seen[src.N]:
 			w.reason = "not run after " + broken
 		case !seen[src.N]:

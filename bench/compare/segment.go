@@ -66,39 +66,28 @@ func (t table) aligned(s span) []float64 {
 	return out
 }
 
-// weights of the rounds by their spread inside the segments: a round in which
-// equal builds lay far apart says less. The spread is drawn towards that of all
-// rounds as far as few builds cannot tell. The weights do not depend on which
-// build of a segment had which value, so that permuting stays exact.
+// weights of the rounds by their spread once the segments' levels are taken out:
+// a round in which equal builds lay far apart says less. The spread is drawn
+// towards that of all rounds as far as few builds cannot tell. The weights do
+// not depend on which build of a segment had which value, so that permuting
+// stays exact.
 func (t table) weights(segments []span) []float64 {
 	w := make([]float64, t.n)
-	var df float64
-	for _, s := range segments {
-		k := s.hi - s.lo
-		if k < 3 {
-			continue
-		}
-		df += float64(k - 1)
-		a := t.aligned(s)
-		for r := range t.n {
-			var abs float64
-			for _, x := range a[r*k : (r+1)*k] {
-				abs += math.Abs(x)
-			}
-			w[r] += abs / float64(k) * float64(k-1)
-		}
-	}
-	if df == 0 {
+	if t.k < 3 {
 		return ones(w)
 	}
+	res := t.residuals(segments)
 	for r := range w {
-		w[r] /= df
+		for _, x := range res[r*t.k : (r+1)*t.k] {
+			w[r] += math.Abs(x) / float64(t.k)
+		}
 	}
 	mid := median(w)
 	if mid == 0 {
 		return ones(w)
 	}
 	var sum float64
+	df := float64(t.k - 1)
 	for r := range w {
 		s := (weightPrior*mid*mid + df*w[r]*w[r]) / (weightPrior + df)
 		w[r] = 1 / math.Sqrt(s)

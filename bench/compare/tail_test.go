@@ -22,9 +22,9 @@ var laws = map[string]func(*rand.Rand) float64{
 }
 
 // A p that comes from the tail must be as rare as it says. PATCHBENCH_LONG sets
-// how many thousand tables are drawn of each kind (20 without).
+// how many thousand tables are drawn of each kind (8 without).
 func TestTailIsAsRareAsItSays(t *testing.T) {
-	thousands := 20
+	thousands := 8
 	if s := os.Getenv("PATCHBENCH_LONG"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {
