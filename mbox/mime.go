@@ -192,12 +192,13 @@ func unflow(in []byte, delSp bool) []byte {
 	for pos := 0; pos < len(in); {
 		end := lineEnd(in, pos)
 		line := chomp(in[pos:end])
+		ending := in[pos+len(line) : end]
 		pos = end
 		if string(line) == "-- " {
 			if n := len(out); n > 0 && out[n-1] != '\n' {
 				out = append(out, '\n')
 			}
-			out = append(out, "-- \n"...)
+			out = append(append(out, line...), ending...)
 			continue
 		}
 		if len(line) > 0 && line[0] == ' ' {
@@ -210,8 +211,7 @@ func unflow(in []byte, delSp bool) []byte {
 			out = append(out, line...)
 			continue
 		}
-		out = append(out, line...)
-		out = append(out, '\n')
+		out = append(append(out, line...), ending...)
 	}
 	return out
 }

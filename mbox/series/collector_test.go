@@ -213,6 +213,17 @@ var assemblies = []struct {
 		{id: "c", subject: "[PATCH v2 1/2] y1", minute: 40},
 		{id: "d", subject: "[PATCH v2 2/2] y2", minute: 41},
 	}, []string{"a v2 2/2 1=a 2=b", "c v2 2/2 1=c 2=d"}},
+	{"each patch in reply to its first version", []mail{
+		{id: "a", subject: "[PATCH 1/2] x1"},
+		{id: "b", subject: "[PATCH 2/2] x2", minute: 1},
+		{id: "a2", re: "a", subject: "[PATCH v2 1/2] x1", minute: 30},
+		{id: "b2", re: "b", subject: "[PATCH v2 2/2] x2", minute: 31},
+	}, []string{"a v1 2/2 1=a 2=b", "a2 v2 2/2 after a 1=a2 2=b2"}},
+	{"third version in reply to the second, supersedes named", []mail{
+		{id: "a@x", subject: "[PATCH] x"},
+		{id: "b@x", subject: "[PATCH v2] x done better", minute: 10, body: "y\n\nSupersedes: <a@x>\n---\n" + change("g", "1")},
+		{id: "c@x", re: "b@x", subject: "[PATCH v3] x done best", minute: 20},
+	}, []string{"a@x v1 1/1 1=a@x", "b@x v2 1/1 after a@x 1=b@x", "c@x v3 1/1 after b@x 1=c@x"}},
 	{"tag of the tracker is no version", []mail{
 		{id: "a", subject: "[bug#60788] [PATCH 1/2] x1"},
 		{id: "b", re: "a", subject: "[bug#60789] [PATCH 2/2] x2", minute: 1},
@@ -238,6 +249,35 @@ func TestAssembly(t *testing.T) {
 				rnd.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
 			}
 		})
+	}
+}
+
+// TestHgExport has the patches of hg export, which no subject numbers.
+func TestHgExport(t *testing.T) {
+	file := ""
+	for i, name := range []string{"one", "two", "three"} {
+		file += fmt.Sprintf("# HG changeset patch\n# User A U Thor <author@example.com>\n# Date %d 0\n# Node ID %d%039d\n%s\n\ndiff -r 0 -r 1 f\n--- a/f\tx\n+++ b/f\tx\n@@ -1 +1 @@\n-a\n+%s\n", 1163373405-i, i, i, name, name)
+	}
+	c := NewCollector(Options{})
+	r := mbox.NewReader(strings.NewReader(file), "x.patch")
+	for {
+		m, p, err := r.Next()
+		if err != nil {
+			break
+		}
+		if p != nil {
+			t.Fatal(p)
+		}
+		c.Add(m)
+	}
+	l := c.Listing()
+	if d := cmp.Diff([]string{" v1 3/3 1= 2= 3="}, outline(l)); d != "" {
+		t.Fatalf("(-want +got):\n%s", d)
+	}
+	for i, want := range []string{"one", "two", "three"} {
+		if got := l.Series[0].Patches[i].Subject; got != want {
+			t.Errorf("patch %d is %q, want %q", i+1, got, want)
+		}
 	}
 }
 

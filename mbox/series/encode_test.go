@@ -10,6 +10,7 @@ import (
 func quotedPrintable(s string) string {
 	var out bytes.Buffer
 	w := quotedprintable.NewWriter(&out)
+	w.Binary = true // or it would take the CR of a line for its end
 	w.Write([]byte(s))
 	w.Close()
 	return strings.ReplaceAll(out.String(), "\r\n", "\n")

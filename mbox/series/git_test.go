@@ -164,6 +164,9 @@ func TestAgainstGitAm(t *testing.T) {
 		{name: "cover and version", args: []string{"--cover-letter", "-v3", "--base=base"}},
 		{name: "numbered one by one", args: []string{"-n", "--subject-prefix=RFC PATCH net-next"}},
 		{name: "own from", args: []string{"--from=Sender <sender@example.org>", "--thread"}},
+		{name: "thread of several authors", args: []string{"--thread"}},
+		{name: "cover over several authors", args: []string{"--thread", "--cover-letter", "-v2"}},
+		{name: "deep thread", args: []string{"--thread=deep"}},
 		{name: "attach", args: []string{"--attach"}},
 		{name: "inline", args: []string{"--inline"}},
 		{name: "full index", args: []string{"--full-index", "--no-renames"}},
@@ -246,41 +249,46 @@ func TestAgainstGitAm(t *testing.T) {
 func TestTransferEncodings(t *testing.T) {
 	needGit(t)
 	r := workbench(t)
-	data := r.git("format-patch", "--stdout", "--binary", "-1", "HEAD~1")
-	head, body, ok := strings.Cut(data, "\n\n")
-	if !ok {
-		t.Fatal("no header")
-	}
-	var kept []string
-	for _, line := range strings.Split(head, "\n") {
-		if !strings.HasPrefix(line, "Content-") && !strings.HasPrefix(line, "MIME-") {
-			kept = append(kept, line)
+	for _, rev := range []string{"HEAD", "HEAD~1", "HEAD~2", "HEAD~4"} { // HEAD~2 changes a file with CRLF
+		data := r.git("format-patch", "--stdout", "--binary", "-1", rev)
+		head, body, ok := strings.Cut(data, "\n\n")
+		if !ok {
+			t.Fatal("no header")
 		}
-	}
-	head = strings.Join(kept, "\n")
-	plain := FindPatch(parse(t, head+"\n\n"+body)).Patches
-	if len(plain) != 1 {
-		t.Fatalf("%d patches", len(plain))
-	}
-	for name, mail := range map[string]string{
-		"quoted-printable": head + "\nContent-Transfer-Encoding: quoted-printable\n\n" + quotedPrintable(body),
-		"base64":           head + "\nContent-Transfer-Encoding: BASE64\n\n" + wrapBase64(body) + "\n",
-		"base64, CRLF":     head + "\nContent-Transfer-Encoding: base64\n\n" + wrapBase64(strings.ReplaceAll(body, "\n", "\r\n")) + "\n",
-		"CRLF":             strings.ReplaceAll(head+"\n\n"+body, "\n", "\r\n"),
-		"footer":           head + "\n\n" + body + "_______\ndev mailing list\ndev@lists.example.com\n- a last line\n",
-		"flowed":           head + "\nContent-Type: text/plain; format=flowed\n\n" + flowed(body),
-		"signed": head + "\nContent-Type: multipart/signed; boundary=\"=-=\"\n\nIgnored.\n--=-=\nContent-Type: text/plain\n\n" + body +
-			"\n--=-=\nContent-Type: application/pgp-signature\n\n-----BEGIN PGP SIGNATURE-----\n\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-----END PGP SIGNATURE-----\n--=-=--\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := FindPatch(parse(t, mail)).Patches
-			if len(got) != 1 {
-				t.Fatalf("%d patches", len(got))
+		var kept []string
+		for _, line := range strings.Split(head, "\n") {
+			if !strings.HasPrefix(line, "Content-") && !strings.HasPrefix(line, "MIME-") {
+				kept = append(kept, line)
 			}
-			if d := cmp.Diff(plain[0], got[0]); d != "" {
-				t.Errorf("(-plain +%s):\n%s", name, d)
-			}
-		})
+		}
+		head = strings.Join(kept, "\n")
+		plain := FindPatch(parse(t, head+"\n\n"+body)).Patches
+		if len(plain) != 1 {
+			t.Fatalf("%d patches", len(plain))
+		}
+		for name, mail := range map[string]string{
+			"quoted-printable": head + "\nContent-Transfer-Encoding: quoted-printable\n\n" + quotedPrintable(body),
+			"base64":           head + "\nContent-Transfer-Encoding: BASE64\n\n" + wrapBase64(body) + "\n",
+			"base64 of CRLF":   head + "\nContent-Transfer-Encoding: base64\n\n" + wrapBase64(strings.ReplaceAll(body, "\n", "\r\n")) + "\n",
+			"base64 in CRLF":   strings.ReplaceAll(head+"\nContent-Transfer-Encoding: base64\n\n"+wrapBase64(body)+"\n", "\n", "\r\n"),
+			"CRLF":             strings.ReplaceAll(head+"\n\n"+body, "\n", "\r\n"),
+			"footer":           head + "\n\n" + body + "_______\ndev mailing list\ndev@lists.example.com\n- a last line\n",
+			"flowed":           head + "\nContent-Type: text/plain; format=flowed\n\n" + flowed(body),
+			"signed": head + "\nContent-Type: multipart/signed; boundary=\"=-=\"\n\nIgnored.\n--=-=\nContent-Type: text/plain\n\n" + body +
+				"\n--=-=\nContent-Type: application/pgp-signature\n\n-----BEGIN PGP SIGNATURE-----\n\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-----END PGP SIGNATURE-----\n--=-=--\n",
+			"attachment": head + "\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: application/octet-stream; name=x.patch\nContent-Disposition: attachment\n" +
+				"Content-Transfer-Encoding: base64\n\n" + wrapBase64(data) + "\n--b--\n",
+		} {
+			t.Run(rev+" "+name, func(t *testing.T) {
+				got := FindPatch(parse(t, mail)).Patches
+				if len(got) != 1 {
+					t.Fatalf("%d patches", len(got))
+				}
+				if d := cmp.Diff(plain[0], got[0]); d != "" {
+					t.Errorf("(-plain +%s):\n%s", name, d)
+				}
+			})
+		}
 	}
 }
 

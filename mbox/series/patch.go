@@ -57,7 +57,7 @@ func findPatch(m *mbox.Message, scissors bool) Content {
 		if !p.Text {
 			continue
 		}
-		if own, ok := ownPatch(m, p, header); ok && len(m.Parts) > 1 {
+		if own, ok := ownPatch(m, p, header); ok {
 			out.Patches = append(out.Patches, own...)
 			continue
 		}
@@ -88,7 +88,7 @@ type segment struct {
 // format-patch with its mail header, or of hg export.
 func ownPatch(m *mbox.Message, p mbox.Part, header Subject) ([]Found, bool) {
 	body := bytes.TrimLeft(p.Body, "\r\n")
-	if bytes.HasPrefix(body, hgMark) {
+	if bytes.HasPrefix(body, hgMark) && len(m.Parts) > 1 {
 		var c Content
 		return c.fromText(m, header, []segment{{body, p.Charset}}), true
 	}
@@ -100,6 +100,11 @@ func ownPatch(m *mbox.Message, p mbox.Part, header Subject) ([]Found, bool) {
 	for {
 		inner, problem, err := r.Next()
 		if err != nil {
+			if len(found) == 1 && header.Numbered && !found[0].Subject.Numbered {
+				text := found[0].Subject.Text
+				found[0].Subject = header
+				found[0].Subject.Text = text
+			}
 			return found, len(found) > 0
 		}
 		if problem != nil {
@@ -147,7 +152,7 @@ func (c *Content) fromText(m *mbox.Message, header Subject, segs []segment) []Fo
 		Author: Author(m),
 		Date:   m.Date,
 		Style:  d.style,
-		Files:  unique(d.files),
+		Files:  append([]string{}, unique(d.files)...),
 		Diff:   info.rest[d.start:d.end:d.end],
 		Notes:  strings.TrimPrefix(trimSeparator(notes), "\n"),
 	}

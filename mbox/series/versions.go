@@ -12,9 +12,14 @@ import (
 // repeat an earlier one without saying so, and completes a reroll of single
 // patches from the version before.
 func (a *assembler) versions() {
-	groups := make(map[string][]*posting) // earlier postings of each sender
+	// Earlier postings by what a later one may have in common with them.
+	seen := make(map[string][]*posting)
 	for _, p := range a.all {
-		earlier := groups[p.submitter]
+		keys := a.traits(p)
+		var earlier []*posting
+		for _, k := range keys {
+			earlier = append(earlier, seen[k]...)
+		}
 		if p.before = a.predecessor(p, earlier); p.before != nil {
 			if q := p.before; !p.hasVersion {
 				p.version = q.version
@@ -27,8 +32,29 @@ func (a *assembler) versions() {
 			}
 			a.fill(p)
 		}
-		groups[p.submitter] = append(earlier, p)
+		for _, k := range keys {
+			// Titles such as "fix typo" recur for years; the newest matter.
+			list := seen[k]
+			seen[k] = append(list[max(0, len(list)-50):], p)
+		}
 	}
+}
+
+// traits are what versions of one series share: sender and title or thread.
+func (a *assembler) traits(p *posting) []string {
+	keys := []string{p.submitter + "|thread|" + a.root(p.head().key)}
+	if p.cover != nil {
+		keys = append(keys, p.submitter+"|cover|"+fold(p.cover.subject.Text))
+	}
+	for _, n := range sortedKeys(p.slots) {
+		keys = append(keys, p.submitter+"|title|"+fold(p.slots[n].patch.Patch.Subject))
+	}
+	if id := p.supersedes(); id != "" {
+		if q := a.of[a.byID[id]]; q != nil && q.live() != p {
+			keys = append(keys, p.submitter+"|thread|"+a.root(id))
+		}
+	}
+	return keys
 }
 
 // predecessor is the newest earlier posting of the same sender that p is a new
@@ -37,11 +63,12 @@ func (a *assembler) versions() {
 func (a *assembler) predecessor(p *posting, earlier []*posting) *posting {
 	var best *posting
 	bestRank := 0
-	for i := len(earlier) - 1; i >= 0; i-- {
-		q := earlier[i]
-		if p.hasVersion && q.version > p.version {
+	tried := make(map[*posting]bool, len(earlier))
+	for _, q := range earlier {
+		if tried[q] || p.hasVersion && q.version > p.version {
 			continue
 		}
+		tried[q] = true
 		rank := 0
 		sameThread := a.root(p.head().key) == a.root(q.head().key)
 		switch {
@@ -49,11 +76,15 @@ func (a *assembler) predecessor(p *posting, earlier []*posting) *posting {
 			rank = 4
 		case p.sameTitle(q) && (sameThread || p.hasVersion || p.resend || p.sharesFile(q)):
 			rank = 3
-		case p.hasVersion && sameThread && !(q.version == p.version):
+		case p.hasVersion && sameThread && q.version != p.version:
 			rank = 2
 		}
-		// A version between the two is nearer than one before it.
-		if rank > bestRank || rank > 0 && rank == bestRank && q.version > best.version {
+		if rank == 0 || rank < bestRank {
+			continue
+		}
+		// A version between the two is nearer than one before it, and of two
+		// postings of one version the later.
+		if rank > bestRank || q.version > best.version || q.version == best.version && byTime(q.head(), best.head()) > 0 {
 			best, bestRank = q, rank
 		}
 	}
