@@ -245,18 +245,18 @@ func samples(p point, b bench.Benchmark, o outcome) []bench.Sample {
 	return list
 }
 
-// traceStops is a program whose processes a trace stops often, and cheap.
-//
-// leastStopCost is what a stop costs at the very least: two switches between
-// processes and a few calls of the kernel. A measurement below it is noise.
-const (
-	traceStops    = "i=0; while [ $i -lt 40 ]; do env true; i=$((i+1)); done"
-	leastStopCost = 5 * time.Microsecond
-)
+// traceStops is a program that a trace stops a thousand times, once for each
+// signal, and that does nearly nothing else: on a busy machine what starting
+// processes takes varies by more than what their trace costs.
+const traceStops = "i=0; while [ $i -lt 1000 ]; do kill -s CONT $$; i=$((i+1)); done"
+
+// heavyStop is what a stop of a real trace costs, in stops for a signal: at some
+// of them the peaks are read from /proc, or a process is new to the trace.
+const heavyStop = 2
 
 // learnTrace measures once what one stop of a trace costs on this machine, by
-// running a program that only starts others, with a trace and without. Where the
-// machine refuses to trace, peaks are not read and the reason is kept.
+// running traceStops with a trace and without. Where the machine refuses to
+// trace, peaks are not read and the reason is kept.
 func (s *Sampler) learnTrace(ctx context.Context) error {
 	if s.traceKnown {
 		return nil
@@ -276,7 +276,7 @@ func (s *Sampler) learnTrace(ctx context.Context) error {
 				s.noPeaks, s.traceKnown = o.failed.String(), true
 				return nil
 			case o.failed != nil:
-				return fmt.Errorf("sample: a box cannot run sh, env and true: %s: %s", o.failed, strings.TrimSpace(o.log))
+				return fmt.Errorf("sample: a box cannot run sh and kill: %s: %s", o.failed, strings.TrimSpace(o.log))
 			case trace && (traced == 0 || o.res.Wall < traced):
 				traced, stops = o.res.Wall, o.res.Stops
 			case !trace && (plain == 0 || o.res.Wall < plain):
@@ -285,7 +285,7 @@ func (s *Sampler) learnTrace(ctx context.Context) error {
 		}
 	}
 	if stops > 0 {
-		s.stopCost = max(leastStopCost, (traced-plain)/time.Duration(stops))
+		s.stopCost = heavyStop * max(0, traced-plain) / time.Duration(stops)
 	}
 	s.traceKnown = true
 	return nil
