@@ -241,7 +241,7 @@ func (c *evalCommand) outcome(e *store.Evaluation) error {
 	switch {
 	case e.Stopped == store.StoppedInterrupted:
 		return &failure{status: statusInterrupted}
-	case e.Conflict != nil, e.Series != nil && !e.Series.Complete, nothingBuilds(e), notEvaluated(e):
+	case e.Conflict != nil, e.Series != nil && !e.Series.Complete, nothingBuilds(e):
 		return &failure{status: statusSeries, err: incomplete(e.Series)}
 	case c.FailOn == "worse" && anyWorse(e):
 		return &failure{status: statusWorse}
@@ -249,7 +249,8 @@ func (c *evalCommand) outcome(e *store.Evaluation) error {
 	return nil
 }
 
-// nothingBuilds says that no patch of the series, or not even base, builds.
+// nothingBuilds says that no version builds, or that none was tried because the
+// series was refused.
 func nothingBuilds(e *store.Evaluation) bool {
 	for _, v := range e.Versions {
 		if v.State == bench.Built || v.State == bench.SameBuild {
@@ -258,9 +259,6 @@ func nothingBuilds(e *store.Evaluation) bool {
 	}
 	return true
 }
-
-// notEvaluated says that the series was refused, for instance for a submodule.
-func notEvaluated(e *store.Evaluation) bool { return e.Verdict == bench.FailedSeries }
 
 func anyWorse(e *store.Evaluation) bool {
 	for _, r := range e.Results {

@@ -108,7 +108,7 @@ func stageError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, sandbox.ErrNone):
-		return &failure{statusUnsafe, err}
+		return &failure{statusUnsafe, fmt.Errorf("%w; --unsafe-no-sandbox runs it all the same, as yourself: only for code that you trust", err)}
 	case errors.As(err, &suite), errors.As(err, &repo):
 		return usage(err)
 	}

@@ -20,7 +20,7 @@ import (
 func TestInterrupt(t *testing.T) {
 	needTool(t, "bwrap")
 	needTool(t, "git")
-	bot, dir := buildBot(t), t.TempDir()
+	bot, dir := buildBot(t), reachableDir(t)
 	repo := filepath.Join(dir, "repo")
 	marker := "0.0731" // a sleep that nothing else on the machine asks for
 	suite := "[[benchmark]]\nname = \"nap\"\nrun = \"sh work.sh\"\n"
@@ -89,7 +89,7 @@ func TestInterrupt(t *testing.T) {
 func TestKilled(t *testing.T) {
 	needTool(t, "bwrap")
 	needTool(t, "git")
-	bot, dir := buildBot(t), t.TempDir()
+	bot, dir := buildBot(t), reachableDir(t)
 	repo := filepath.Join(dir, "repo")
 	marker := "3607.0193"
 	runGit(t, dir, "init", "-q", "-b", "main", repo)

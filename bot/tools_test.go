@@ -30,6 +30,21 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
+// reachableDir is a temporary folder that every user may enter, as programs in
+// the sandbox run under another uid when the tests run as root.
+func reachableDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "patchbench-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // processesWith lists the processes of this machine whose arguments contain text.
 func processesWith(t *testing.T, text string) []string {
 	t.Helper()

@@ -3,7 +3,9 @@ package eval
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"patchbench/bench"
@@ -149,6 +151,11 @@ func (r *run) judge(final bool) {
 	}
 	r.compared = compare.Compare(r.e.Versions, r.samples, r.e.Failures, o)
 	r.e.Results = r.compared.Comparisons
+	for _, b := range r.suite.Benchmarks {
+		if !slices.ContainsFunc(r.e.Results, func(c bench.Comparison) bool { return belongs(c, b) }) {
+			r.e.Results = append(r.e.Results, compare.Unmeasured(r.e.Versions, b, r.e.Failures)...)
+		}
+	}
 	r.e.Rounds = 0
 	for _, c := range r.e.Results {
 		r.e.Rounds = max(r.e.Rounds, c.Rounds)
@@ -156,6 +163,11 @@ func (r *run) judge(final bool) {
 	if final {
 		r.e.Warnings = append(r.e.Warnings, r.compared.Warnings...)
 	}
+}
+
+// belongs says that a row is the benchmark's, or parsed from its output (NAME/...).
+func belongs(c bench.Comparison, b bench.Benchmark) bool {
+	return maps.Equal(c.Params, b.Params) && (c.Benchmark == b.Name || strings.HasPrefix(c.Benchmark, b.Name+"/"))
 }
 
 type silent struct{}
