@@ -120,7 +120,7 @@ func TestSharedCases(t *testing.T) {
 	}
 }
 
-// readCase reads all messages of a case's file; -1 for its number or a number from 1.
+// readCase reads all messages of a case's file.
 func readCase(dir string, c sharedCase, format mbox.Format) ([]*mbox.Message, []mbox.Problem, error) {
 	f, err := os.Open(filepath.Join(dir, c.File))
 	if err != nil {
