@@ -46,7 +46,6 @@ type caseMail struct {
 	MessageBytes  *int   `json:"message_bytes"`
 	Info          string
 	Error         string
-	Option        *string
 	Number        int `json:"message_number"`
 }
 
@@ -105,6 +104,12 @@ func TestSharedCases(t *testing.T) {
 		t.Run(c.ID, func(t *testing.T) {
 			if c.Unfair != "" {
 				t.Skip(c.Unfair)
+			}
+			if c.Kind == "patch-content" && c.File == "" {
+				t.Skip("the mail's text is not in the collection, only its hash")
+			}
+			if c.Kind == "mailinfo" && bytes.Contains(c.Expect, []byte(`"option": "--`)) {
+				t.Skip("an option of git mailinfo that has no counterpart here")
 			}
 			bad := check(dir, c)
 			if reason := decided[c.ID]; reason != "" {
@@ -350,9 +355,6 @@ func checkContent(dir string, c sharedCase) []string {
 	if err := json.Unmarshal(c.Expect, &want); err != nil {
 		return []string{err.Error()}
 	}
-	if c.File == "" {
-		return nil // the text is not part of the collection
-	}
 	messages, problems, err := readCase(dir, c, mbox.Auto)
 	if err != nil {
 		return []string{err.Error()}
@@ -425,9 +427,6 @@ func checkMailinfo(dir string, c sharedCase) []string {
 	var want caseMail
 	if err := json.Unmarshal(c.Expect, &want); err != nil {
 		return []string{err.Error()}
-	}
-	if want.Option != nil {
-		return nil // options of git mailinfo that have no counterpart here
 	}
 	messages, problems, err := readCase(dir, c, mbox.Auto)
 	if err != nil {
