@@ -19,6 +19,9 @@ import (
 // parseGoBench is the name of the Go benchmark format in a suite.
 const parseGoBench = "gobench"
 
+// secPerOp is the metric that every Go benchmark has.
+const secPerOp = "sec/op"
+
 // errNoResults is what a program is told that printed nothing that counts.
 var errNoResults = errors.New("suite produced no results")
 
@@ -139,8 +142,8 @@ func goResultOf(rec *benchfmt.Result) (goResult, error) {
 		out := goValue{unit, unit, value}
 		switch unit {
 		case "ns/op":
-			out = goValue{"sec/op", bench.Second, value / 1e9}
-		case "sec/op":
+			out = goValue{secPerOp, bench.Second, value / 1e9}
+		case secPerOp:
 			out.unit = bench.Second
 		case "MB/s":
 			out = goValue{"B/s", "B/s", value * 1e6}

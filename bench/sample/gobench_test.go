@@ -180,7 +180,7 @@ func FuzzParseRun(f *testing.F) {
 			return
 		}
 		o := outcome{res: fine(), rows: rows}
-		list := samples(point{round: 1}, bench.Benchmark{Name: "b", Parse: "gobench"}, o)
+		list := samples(point{round: 1}, bench.Benchmark{Name: "b", Parse: "gobench"}, o, nil)
 		for _, s := range list {
 			if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Value < 0 {
 				t.Errorf("%s %s = %v", s.Benchmark, s.Metric, s.Value)

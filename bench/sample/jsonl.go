@@ -192,30 +192,3 @@ func (l line) check() error {
 	}
 	return nil
 }
-
-// Failures tells from a record which benchmarks fail on which versions, for a
-// comparison that has nothing but the samples: those with a failed line that is
-// not discarded. They come in order of their lines, each once; the twin's are
-// left out.
-func Failures(samples []bench.Sample) []bench.Failure {
-	type key struct {
-		n         int
-		benchmark string
-	}
-	seen := map[key]bool{}
-	var list []bench.Failure
-	for _, s := range samples {
-		if s.Failed == nil || s.Discarded != "" || s.Twin {
-			continue
-		}
-		k := key{s.Version, bench.RowName(s.Benchmark, s.Params)}
-		if seen[k] {
-			continue
-		}
-		seen[k] = true
-		list = append(list, bench.Failure{
-			N: k.n, Benchmark: k.benchmark, Signal: s.Failed.Signal, Status: s.Failed.Status, Reason: s.Failed.String(),
-		})
-	}
-	return list
-}

@@ -123,25 +123,6 @@ func TestReadSamples(t *testing.T) {
 	}
 }
 
-func TestFailures(t *testing.T) {
-	segv, limit := &bench.Failed{Signal: "SIGSEGV", Status: 139}, &bench.Failed{Status: -1, Reason: "timed out after 600 s"}
-	list := []bench.Sample{
-		{Round: 1, Version: 2, Benchmark: "a", Failed: segv, Discarded: "failed"},
-		{Round: 1, Version: 2, Benchmark: "a", Params: map[string]string{"n": "1"}, Failed: segv},
-		{Round: 1, Version: 2, Benchmark: "a", Params: map[string]string{"n": "1"}, Failed: limit},
-		{Round: 1, Benchmark: "a", Twin: true, Failed: segv},
-		{Round: 4, Version: 3, Benchmark: "b", Failed: limit},
-		{Round: 4, Version: 4, Benchmark: "b", Value: 1},
-	}
-	want := []bench.Failure{
-		{N: 2, Benchmark: "a{n=1}", Signal: "SIGSEGV", Status: 139, Reason: "SIGSEGV"},
-		{N: 3, Benchmark: "b", Status: -1, Reason: "timed out after 600 s"},
-	}
-	if d := cmp.Diff(want, Failures(list)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-}
-
 // Whatever is read can be written and read again.
 func FuzzReadSamples(f *testing.F) {
 	var buf bytes.Buffer

@@ -27,8 +27,9 @@ const (
 // Round is what one round gave.
 type Round struct {
 	// Samples are those of the round, and of its tries that were repeated,
-	// which are marked as discarded. A version that is declared failing has a
-	// line with Failed that is not marked.
+	// which are marked as discarded. A version that is declared failing has
+	// lines with Failed that are not marked: one for the benchmark, and one for
+	// each row that is read from its output.
 	Samples []bench.Sample
 	// Failures are the versions declared failing in this round; later rounds
 	// go on without them.
@@ -109,7 +110,7 @@ func (t *trial) run(ctx context.Context, try int) (again bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		lines := samples(point{t.round, t.s.slots[i].Version, position}, t.bm, o)
+		lines := samples(point{t.round, t.s.slots[i].Version, position}, t.bm, o, t.st.rows[i])
 		position++
 		t.st.runs[i]++
 		switch {

@@ -226,7 +226,7 @@ func TestRoundFailures(t *testing.T) {
 			if d := cmp.Diff(tt.failures, failures, sorted); d != "" {
 				t.Errorf("failures (-want +got):\n%s", d)
 			}
-			if d := cmp.Diff(r.Failures, Failures(r.Samples), cmpopts.IgnoreFields(bench.Failure{}, "Reason", "LogTail")); d != "" {
+			if d := cmp.Diff(r.Failures, recordedFailures(r.Samples), cmpopts.IgnoreFields(bench.Failure{}, "Reason", "LogTail")); d != "" {
 				t.Errorf("failures by the record (-returned +record):\n%s", d)
 			}
 			tries := 1
@@ -299,6 +299,10 @@ func TestRoundRowVanishes(t *testing.T) {
 	}
 	if len(r.Failures) != 1 || r.Failures[0].Reason != "printed no result for B (2 of 3 runs)" {
 		t.Errorf("failures = %+v", r.Failures)
+	}
+	want := []bench.Failure{{N: 1, Benchmark: "hash{n=3}"}, {N: 1, Benchmark: "hash/A{n=3}"}, {N: 1, Benchmark: "hash/B{n=3}"}}
+	if d := cmp.Diff(want, recordedFailures(r.Samples)); d != "" {
+		t.Errorf("failures by the record (-want +got):\n%s", d)
 	}
 }
 

@@ -188,16 +188,22 @@ type point struct {
 	position int
 }
 
-// samples turns a run into lines of the record: every metric in base units, or
-// one line that says how it failed.
-func samples(p point, b bench.Benchmark, o outcome) []bench.Sample {
+// samples turns a run into lines of the record: every metric in base units, or,
+// for a run that failed, a line that says how, and one for each row that its
+// output would have had.
+func samples(p point, b bench.Benchmark, o outcome, rows map[string]bool) []bench.Sample {
 	line := bench.Sample{
 		Round: p.round, Version: p.slot.N, Twin: p.slot.Twin,
 		Benchmark: b.Name, Params: b.Params, Position: &p.position,
 	}
 	if o.failed != nil {
 		line.Metric, line.Unit, line.Failed = bench.Wall.Name, bench.Wall.Unit, o.failed
-		return []bench.Sample{line}
+		list := []bench.Sample{line}
+		for _, row := range sortedKeys(rows) {
+			line.Benchmark, line.Metric, line.Unit = rowBenchmark(b, row), secPerOp, bench.Second
+			list = append(list, line)
+		}
+		return list
 	}
 	var list []bench.Sample
 	add := func(m string, unit string, v float64, covariates map[string]float64) {

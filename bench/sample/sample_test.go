@@ -225,6 +225,18 @@ func TestPrepareFailedTidies(t *testing.T) {
 	}
 }
 
+// recordedFailures tells from a record which benchmarks and rows fail on which
+// versions.
+func recordedFailures(list []bench.Sample) []bench.Failure {
+	var out []bench.Failure
+	for _, s := range list {
+		if s.Failed != nil && s.Discarded == "" && !s.Twin {
+			out = append(out, bench.Failure{N: s.Version, Benchmark: bench.RowName(s.Benchmark, s.Params), Signal: s.Failed.Signal, Status: s.Failed.Status})
+		}
+	}
+	return out
+}
+
 func pick(list []bench.Sample, metric string) []bench.Sample {
 	var out []bench.Sample
 	for _, s := range list {

@@ -20,8 +20,9 @@ type WarmUp struct {
 	// rows that the base prints and another version does not (Benchmark is
 	// then the row's name). The base's twin is never among them.
 	Failures []bench.Failure
-	// Samples are lines for the record, of round 1: one for each version that
-	// failed, so that the record alone tells of it.
+	// Samples are lines for the record, of round 1, so that it alone tells of
+	// the failures: one for each version that failed, and one for each row that
+	// a version does not have for it, or has not printed.
 	Samples  []bench.Sample
 	Warnings []string
 	// Working is how many versions take part in rounds, without the twin. With
@@ -126,7 +127,7 @@ func (s *Sampler) attempt(ctx context.Context, i int, b bench.Benchmark, st *sta
 // reject takes a version that failed twice out of the rounds.
 func (s *Sampler) reject(i int, b bench.Benchmark, st *state, o outcome, w *WarmUp) {
 	sl := s.slots[i]
-	w.Samples = append(w.Samples, lineOfFailure(sl.Version, b, o)...)
+	w.Samples = append(w.Samples, linesOfFailure(sl.Version, b, o, st.rows[0])...)
 	if sl.Twin {
 		w.Warnings = append(w.Warnings, fmt.Sprintf("%s: no A/A check: the base's twin fails where the base does not: %s", b.Key(), o.failed))
 		return
@@ -142,10 +143,10 @@ func (s *Sampler) failure(i int, b bench.Benchmark, st *state, o outcome) bench.
 	}
 }
 
-// lineOfFailure is a failed warm-up as a line of the record. It has no position:
-// it was no part of a random order.
-func lineOfFailure(v Version, b bench.Benchmark, o outcome) []bench.Sample {
-	list := samples(point{round: 1, slot: v}, b, o)
+// linesOfFailure are a failed warm-up in the record. They have no position: it
+// was no part of a random order.
+func linesOfFailure(v Version, b bench.Benchmark, o outcome, rows map[string]bool) []bench.Sample {
+	list := samples(point{round: 1, slot: v}, b, o, rows)
 	for i := range list {
 		list[i].Position = nil
 	}
@@ -182,9 +183,13 @@ func (s *Sampler) learn(i int, b bench.Benchmark, st *state, o outcome, w *WarmU
 		case sl.Twin:
 			w.Warnings = append(w.Warnings, fmt.Sprintf("%s: the base's twin printed no result for %s, the base did", b.Key(), name))
 		default:
+			const missing = "missing: base printed a result for it, this version did not"
 			w.Failures = append(w.Failures, bench.Failure{
-				N: sl.N, Benchmark: bench.RowName(rowBenchmark(b, name), b.Params), LogTail: o.res.LogTail,
-				Reason: "missing: base printed a result for it, this version did not",
+				N: sl.N, Benchmark: bench.RowName(rowBenchmark(b, name), b.Params), Reason: missing, LogTail: o.res.LogTail,
+			})
+			w.Samples = append(w.Samples, bench.Sample{
+				Round: 1, Version: sl.N, Benchmark: rowBenchmark(b, name), Params: b.Params,
+				Metric: secPerOp, Unit: bench.Second, Failed: &bench.Failed{Reason: missing},
 			})
 		}
 	}

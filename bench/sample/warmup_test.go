@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -203,19 +204,32 @@ func TestWarmUp(t *testing.T) {
 			if w.Working != tt.working {
 				t.Errorf("working = %d, want %d", w.Working, tt.working)
 			}
-			// The record tells of the same failures.
+			// The record tells of the same failures, and of the rows that lack for them.
 			var whole []bench.Failure
+			want := map[string]bool{}
 			for _, f := range w.Failures {
-				if !strings.HasPrefix(f.Reason, "missing") {
-					whole = append(whole, bench.Failure{N: f.N, Benchmark: f.Benchmark})
+				want[fmt.Sprint(f.N, f.Benchmark)] = true
+				if strings.HasPrefix(f.Reason, "missing") {
+					continue
+				}
+				whole = append(whole, f)
+				if tt.bench.Parse != "" {
+					want[fmt.Sprint(f.N, "hash/A{n=3}")], want[fmt.Sprint(f.N, "hash/B{n=3}")] = true, true
 				}
 			}
-			var recorded []bench.Failure
-			for _, f := range Failures(w.Samples) {
-				recorded = append(recorded, bench.Failure{N: f.N, Benchmark: f.Benchmark})
+			recorded := map[string]bool{}
+			for _, f := range recordedFailures(w.Samples) {
+				recorded[fmt.Sprint(f.N, f.Benchmark)] = true
 			}
-			if d := cmp.Diff(whole, recorded); d != "" {
+			if d := cmp.Diff(want, recorded); d != "" {
 				t.Errorf("failures by the record (-want +got):\n%s", d)
+			}
+			var lines bytes.Buffer
+			if err := WriteJSONL(&lines, w.Samples); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ReadSamples("record", &lines); err != nil {
+				t.Error(err)
 			}
 			// A round goes without those that fail.
 			r, err := s.Round(t.Context(), 0, 1)
