@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -21,7 +20,6 @@ type judge struct {
 	t      table
 	looks  []look
 	seg    segmentation
-	rest   []found
 	levels levels
 	// totalP is the smallest p of the looks at base and last column, totalHit
 	// that one was below its threshold.
@@ -109,7 +107,7 @@ func (j *judge) fit() {
 	first, last := j.ends()
 	for _, l := range j.looks {
 		t := j.t.first(l.rounds).adjusted(j.cells, j.seg.segments(), j.metric.Name)
-		j.rest = j.seg.refine(t, l.alpha*stepShare*j.share, j.draw)
+		j.seg.refine(t, l.alpha*stepShare*j.share, j.draw)
 		if first < last {
 			w := ones(make([]float64, t.n))
 			if t.k > 2 {
@@ -175,118 +173,6 @@ func (t table) pair(a, b int, w []float64, threshold float64, d *draw) float64 {
 		x = append(x, -h, h)
 	}
 	return ranked(x, t.n, 2, w).test(x, t.gap, threshold, d).p
-}
-
-// step judges what version i does.
-func (j *judge) step(i int) bench.Step {
-	v := j.versions[i]
-	s := bench.Step{N: v.N, Verdict: bench.NotMeasured}
-	prev := j.before(i)
-	switch {
-	case v.col < 0:
-		s.Reason = v.reason
-		if v.reason == missing && prev >= 0 && prev == i-1 {
-			s.Reason = "gone"
-		}
-		return s
-	case i > 0 && j.versions[i-1].reason == missing:
-		s.Reason = "added"
-		return s
-	case prev < 0:
-		s.Reason = "nothing to compare with"
-		if i > 0 {
-			s.Reason += ": " + j.versions[i-1].label + " " + j.versions[i-1].reason
-		}
-		return s
-	case v.col == j.versions[prev].col:
-		return j.equal(s, i)
-	}
-	from := j.versions[prev].col
-	e, sig := j.pick(from, v.col)
-	j.decide(&s, e, sig, from, v.col)
-	if sig == nil && s.Verdict == bench.Same && !j.metric.Exact {
-		j.doubt(&s, from, v.col)
-	}
-	switch {
-	case prev < i-1 && s.Verdict != bench.Same:
-		s.Group = []int{j.versions[prev+1].N, v.N}
-	case !changed(s):
-		if b := j.shares(from, v.col); b != nil && j.metric.Tested {
-			s.Verdict, s.Reason = bench.Unclear, "may share the change in "+patches(j.patchesOf(*b))
-		}
-	}
-	if changed(s) && sig != nil && sig.from < sig.to {
-		s.Group = j.patchesOf(*sig)
-		j.open(2 * j.t.n)
-	}
-	return s
-}
-
-func changed(s bench.Step) bool { return s.Verdict == bench.Better || s.Verdict == bench.Worse }
-
-// patches words a group.
-func patches(g []int) string {
-	if g[0] == g[1] {
-		return "patch " + strconv.Itoa(g[0])
-	}
-	return "patches " + strconv.Itoa(g[0]) + "-" + strconv.Itoa(g[1])
-}
-
-// before is the last version before i that has figures, -1 for none.
-func (j *judge) before(i int) int {
-	for i--; i >= 0; i-- {
-		if j.versions[i].col >= 0 {
-			return i
-		}
-	}
-	return -1
-}
-
-// patchesOf is the range of patches among which a bound lies.
-func (j *judge) patchesOf(b bound) []int {
-	from, to := j.versions[j.before(j.cols[b.from])+1].N, j.versions[j.cols[b.to]].N
-	return []int{min(from, to), max(from, to)}
-}
-
-// shares finds a bound elsewhere whose change may as well lie between columns a
-// and a+1.
-func (j *judge) shares(a, b int) *bound {
-	if b != a+1 {
-		return nil
-	}
-	for _, x := range j.seg.bounds {
-		if x.c != b && x.from <= b && b <= x.to {
-			return &x
-		}
-	}
-	return nil
-}
-
-// doubt takes back that a step is the same where the two versions beside it,
-// looked at alone, differ by more than the margin and chance. Shared levels
-// could hide a patch that the next one undoes.
-func (j *judge) doubt(s *bench.Step, a, b int) {
-	e := j.levels.between(span{a, a + 1}, span{b, b + 1})
-	ch := j.change(e.diff, a)
-	if math.Abs(ch) <= j.marginAt(a) || math.Abs(e.diff) < doubtZ*e.se {
-		return
-	}
-	s.Verdict = bench.Unclear
-	k := j.rounds4(e, j.marginAt(a))
-	s.Reason = fmt.Sprintf("alone the two versions differ by %+.1f %%; %s", 100*ch, needs("", k))
-	j.open(k)
-}
-
-// doubtZ is passed by chance once in 100 steps.
-const doubtZ = 2.58
-
-// equal is the step of a version whose build is an earlier one's.
-func (j *judge) equal(s bench.Step, i int) bench.Step {
-	v := j.versions[i]
-	s.Change, s.Lo, s.Hi = some(0), some(0), some(0)
-	s.Verdict = bench.Same
-	s.Reason = "same build as " + j.versions[j.cols[v.col]].label
-	return s
 }
 
 // pick gives the effect between two columns and the bound that makes it
@@ -372,7 +258,7 @@ func (j *judge) decide(s *bench.Step, e effect, sig *bound, a, b int) {
 	n := j.t.n
 	if n == 0 {
 		s.Reason = "no complete round"
-		j.open(j.looks0())
+		j.open(j.firstLook())
 		return
 	}
 	s.Change = some(j.change(e.diff, a))
@@ -389,7 +275,7 @@ func (j *judge) decide(s *bench.Step, e effect, sig *bound, a, b int) {
 	}
 	if n == 1 {
 		s.Verdict, s.Reason = bench.Unclear, "one round only"
-		j.open(j.looks0())
+		j.open(j.firstLook())
 		return
 	}
 	m := j.marginAt(a)
@@ -400,12 +286,12 @@ func (j *judge) decide(s *bench.Step, e effect, sig *bound, a, b int) {
 	case sig != nil && math.Abs(e.diff) > 0 && math.Abs(e.diff) >= h:
 		s.Verdict = j.direction(e.diff)
 	case sig != nil:
-		k := j.rounds4(e, m)
+		k := j.roundsFor(e, m)
 		s.Verdict, s.Reason = bench.Unclear, "significant, but its interval holds 0; "+needs("", k)
 		j.open(k)
 	default:
 		s.Verdict = bench.Unclear
-		k := j.rounds4(e, m)
+		k := j.roundsFor(e, m)
 		s.Reason = needs("", k)
 		j.open(k)
 	}
@@ -464,9 +350,9 @@ func (j *judge) critical() float64 {
 // power80 is the z that is exceeded in 80 % of cases beyond the critical one.
 const power80 = 0.84
 
-// rounds4 is about how many rounds in all would decide a step, by showing it or
+// roundsFor is about how many rounds in all would decide a step, by showing it or
 // by showing that it lies within the margin.
-func (j *judge) rounds4(e effect, margin float64) int {
+func (j *judge) roundsFor(e effect, margin float64) int {
 	n := float64(j.t.n)
 	if e.se == 0 {
 		// Nothing varies: the next look will tell.
@@ -494,7 +380,7 @@ func (j *judge) rounds4(e effect, margin float64) int {
 	if need > 1e5 || math.IsNaN(need) {
 		return 100000
 	}
-	return max(j.t.n+1, j.looks0(), int(math.Ceil(need)))
+	return max(j.t.n+1, j.firstLook(), int(math.Ceil(need)))
 }
 
 // needs words a number of rounds with two figures.
@@ -526,65 +412,8 @@ func (j *judge) open(n int) {
 	}
 }
 
-// looks0 is the number of rounds of the first look.
-func (j *judge) looks0() int { return j.plan.looks[0].rounds }
-
-// total judges the whole series.
-func (j *judge) total(steps []bench.Step) bench.Step {
-	a, b := j.versions[0], j.versions[len(j.versions)-1]
-	s := bench.Step{N: b.N, Verdict: bench.NotMeasured}
-	switch {
-	case a.col < 0 && b.col >= 0 && a.reason == missing:
-		s.Reason = "added"
-		return s
-	case b.col < 0 && a.col >= 0 && b.reason == missing:
-		s.Reason = "gone"
-		return s
-	case a.col < 0:
-		s.Reason = a.label + ": " + a.reason
-		return s
-	case b.col < 0:
-		s.Reason = b.reason
-		return s
-	case a.col == b.col:
-		return j.equal(s, len(j.versions)-1)
-	}
-	e, sig := j.pick(a.col, b.col)
-	if j.seg.of(a.col) == j.seg.of(b.col) && j.t.n >= 2 && !j.metric.Exact {
-		// Without a step between them the levels are those of the two versions alone.
-		e = j.levels.between(span{a.col, a.col + 1}, span{b.col, b.col + 1})
-	}
-	if j.totalHit {
-		sig = &bound{p: j.totalP}
-	}
-	j.decide(&s, e, sig, a.col, b.col)
-	if changed(s) && !j.metric.Exact && !slices.ContainsFunc(steps, changed) {
-		s.Group = j.patchesOf(j.whereabouts())
-	}
-	return s
-}
-
-// whereabouts is the range of bounds among which a change of the whole series
-// may lie, when no step was significant: at least two.
-func (j *judge) whereabouts() bound {
-	first, last := j.ends()
-	if len(j.seg.bounds) > 0 || j.t.k < 3 {
-		return bound{from: first + 1, to: last}
-	}
-	p := j.t.profile(span{0, j.t.k}, ones(make([]float64, j.t.n)))
-	best := first + 1
-	for c := first + 1; c <= last; c++ {
-		if p[c] > p[best] {
-			best = c
-		}
-	}
-	from, to := near(p, best)
-	from, to = max(from, first+1), min(to, last)
-	if from == to {
-		from, to = max(from-1, first+1), min(to+1, last)
-	}
-	return bound{from: from, to: to}
-}
+// firstLook is the number of rounds of the first look.
+func (j *judge) firstLook() int { return j.plan.looks[0].rounds }
 
 // detectable is the change of a typical step that would most likely have shown.
 func (j *judge) detectable() *float64 {

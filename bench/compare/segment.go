@@ -49,7 +49,7 @@ func (t table) first(n int) table {
 	return t
 }
 
-// columns is the columns of s alone, less each round's median over them.
+// aligned is the columns of s alone, less each round's median over them.
 func (t table) aligned(s span) []float64 {
 	k := s.hi - s.lo
 	out := make([]float64, 0, t.n*k)
@@ -204,9 +204,8 @@ func (s segmentation) between(a, b int) []bound {
 	return out
 }
 
-// refine adds the bounds that the table shows at the threshold. The rest are
-// the segments in which none was found, with what came closest.
-func (s *segmentation) refine(t table, threshold float64, d *draw) (rest []found) {
+// refine adds the bounds that the table shows at the threshold.
+func (s *segmentation) refine(t table, threshold float64, d *draw) {
 	w := t.weights(s.segments())
 	todo := s.segments()
 	for len(todo) > 0 {
@@ -220,14 +219,12 @@ func (s *segmentation) refine(t table, threshold float64, d *draw) (rest []found
 		f := ranked(a, t.n, k, w).test(a, t.gap, threshold, d)
 		f.lo, f.c, f.hi = f.lo+g.lo, f.c+g.lo, f.hi+g.lo
 		if f.p > threshold {
-			rest = append(rest, f)
 			continue
 		}
 		s.bounds = append(s.bounds, bound{c: f.c, p: f.p, from: f.c, to: f.c})
 		todo = append(todo, span{g.lo, f.c}, span{f.c, g.hi})
 	}
 	slices.SortFunc(s.bounds, func(a, b bound) int { return a.c - b.c })
-	return rest
 }
 
 // profile gives, for every bound c in lo < c < hi, how well a single change at c
