@@ -8,6 +8,12 @@
 //
 // In go a Box and Commands; out come Results. What is run, and what the figures
 // mean, is not known here.
+//
+// In a box there are /usr and little of /etc, read-only, the mounts asked for, and
+// a /tmp and /dev/shm of limited size that are emptied after each run. There is no
+// network but a loopback of its own, no privilege to be gained, and some system
+// calls are refused (AF_VSOCK, key rings, io_uring, perf events and others).
+// Memory is bounded for each process, not for all together.
 package sandbox
 
 import (
@@ -32,7 +38,7 @@ type Options struct {
 	// running program itself. It is handed to the box as an open descriptor, so
 	// it may lie in a folder that UID cannot reach.
 	Executable string
-	// WorkDir is not needed any more and ignored.
+	// WorkDir is ignored: no copy of the binary is made.
 	WorkDir string
 	// Path lists the folders, separated by colons, in which toolchains outside
 	// /usr are looked for; "" means the bot's own PATH.
@@ -130,7 +136,8 @@ type Result struct {
 	ReadBlocks  int64 `json:"read_blocks"`
 	WriteBlocks int64 `json:"write_blocks"`
 	// Processes is how many processes were followed, Stops how often the trace
-	// stopped one of them; both 0 without Peaks.
+	// stopped one of them; both 0 without Peaks. A stop adds some 50 us to wall
+	// and 20 us to cpu, four or five of them for each process (BenchmarkTrace).
 	Processes int `json:"processes"`
 	Stops     int `json:"stops"`
 	// Left counts processes that were still there when the program ended by
