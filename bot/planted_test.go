@@ -65,7 +65,8 @@ var plantedCases = []plantedCase{
 		{2, "hash", "cpu", bench.Worse, 4, 6},
 		{3, "table", "rss", bench.Worse, 17, 21},
 	}, check: brokenPatches},
-	{mbox: "noop.mbox", check: patch1IsBase},
+	{mbox: "noop.mbox", check: noRounds},
+	{mbox: "documents.mbox", check: noRounds},
 	{mbox: "cancel.mbox", want: []flag{
 		{1, "hash", "cpu", bench.Worse, 4, 6},
 		{2, "table", "rss", bench.Worse, 17, 21},
@@ -97,6 +98,7 @@ func TestPlanted(t *testing.T) {
 		}
 		return
 	}
+	addDocuments(t, dir)
 	for _, c := range plantedCases {
 		for _, text := range evaluatePlanted(t, bot, dir, c, 1, "4m") {
 			t.Errorf("%s: %s", c.mbox, text)
@@ -186,6 +188,61 @@ func patch1IsBase(t *testing.T, e *store.Evaluation) []string {
 		return []string{fmt.Sprintf("patch 1 is %s, want the same build as base", v.State)}
 	}
 	return nil
+}
+
+// noRounds says what is not the same without a single round.
+func noRounds(t *testing.T, e *store.Evaluation) []string {
+	var bad []string
+	for _, v := range e.Versions[1:] {
+		if v.State != bench.SameBuild || v.SameAs == nil || *v.SameAs != 0 || v.BuildSeconds == 0 {
+			bad = append(bad, fmt.Sprintf("%s is %s, want it built, and the same build as base", v.Name, v.State))
+		}
+	}
+	if e.Rounds != 0 || e.Verdict != bench.Same || len(e.Results) != 12 {
+		bad = append(bad, fmt.Sprintf("%d rounds of %d rows with verdict %s, want none of 12, same", e.Rounds, len(e.Results), e.Verdict))
+	}
+	for _, r := range e.Results {
+		for _, s := range append(r.Steps, r.Total) {
+			if s.Verdict != bench.Same {
+				bad = append(bad, fmt.Sprintf("%s %s is %s at %d", r.Benchmark, r.Metric, s.Verdict, s.N))
+			}
+		}
+	}
+	return bad
+}
+
+// addDocuments makes documents.mbox: five patches of comments and documents.
+func addDocuments(t *testing.T, dir string) {
+	t.Helper()
+	repo := filepath.Join(dir, "repo")
+	runGit(t, repo, "checkout", "-q", "-b", "documents", "base")
+	for i, edit := range []struct{ file, old, new string }{
+		{"hash.c", "/* one pass", "/* a single pass"},
+		{"sort.c", "static void merge", "/* Sorts both halves and merges them by way of tmp. */\nstatic void merge"},
+		{"kit.h", "/* util.c */", "/*\n * util.c\n */"},
+		{"README", "", "Kit is a set of kernels.\n"},
+		{"docs/sort.md", "", "# Sorting\n\nA merge sort.\n"},
+	} {
+		path := filepath.Join(repo, edit.file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text, _ := os.ReadFile(path)
+		if edit.old != "" && !bytes.Contains(text, []byte(edit.old)) {
+			t.Fatalf("%s has no %q", edit.file, edit.old)
+		}
+		if edit.old == "" {
+			text = []byte(edit.new)
+		} else {
+			text = bytes.Replace(text, []byte(edit.old), []byte(edit.new), 1)
+		}
+		write(t, path, string(text))
+		runGit(t, repo, "add", "-A")
+		runGit(t, repo, "commit", "-q", "-m", fmt.Sprintf("documents: change %d", i+1))
+	}
+	mbox := runGit(t, repo, "format-patch", "--stdout", "--base=base", "base..documents")
+	write(t, filepath.Join(dir, "documents.mbox"), mbox)
+	runGit(t, repo, "checkout", "-q", "main")
 }
 
 func brokenPatches(t *testing.T, e *store.Evaluation) []string {
