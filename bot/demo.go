@@ -41,7 +41,7 @@ func (c *demoCommand) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	// Our own code: without a sandbox it runs all the same, and says so.
-	sb, err := sandbox.Open(ctx, sandbox.Options{WorkDir: dir})
+	sb, err := sandbox.Open(ctx, sandbox.Options{})
 	unsafe := errors.Is(err, sandbox.ErrNone)
 	if err != nil && !unsafe {
 		return err

@@ -224,7 +224,7 @@ func (f *measureFlags) place(o *eval.Options) (func(), error) {
 	if err := os.Mkdir(o.WorkDir, 0o711); err != nil {
 		return nil, err
 	}
-	o.Sandbox = sandbox.Options{UID: f.SandboxUID, Unsafe: f.Unsafe, WorkDir: dir}
+	o.Sandbox = sandbox.Options{UID: f.SandboxUID, Unsafe: f.Unsafe}
 	return func() { eval.RemoveAll(dir) }, nil
 }
 

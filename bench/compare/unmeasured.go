@@ -15,11 +15,15 @@ func Unmeasured(versions []bench.Version, b bench.Benchmark, failures []bench.Fa
 			failed[f.N] = bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String()
 		}
 	}
+	params := b.Params
+	if params == nil {
+		params = map[string]string{}
+	}
 	steps, total := unmeasuredSteps(versions, failed)
 	var out []bench.Comparison
 	for _, m := range []bench.Metric{bench.Wall, bench.CPU, bench.RSS} {
 		c := bench.Comparison{
-			Benchmark: b.Name, Params: b.Params, Metric: m.Name, Unit: m.Unit, Better: m.Better, Tested: m.Tested,
+			Benchmark: b.Name, Params: params, Metric: m.Name, Unit: m.Unit, Better: m.Better, Tested: m.Tested,
 			Steps: append([]bench.Step{}, steps...), Total: total, Warnings: []string{},
 		}
 		for _, v := range versions {
@@ -48,13 +52,13 @@ func unmeasuredSteps(versions []bench.Version, failed map[int]string) (steps []b
 		return n, ""
 	}
 	step := func(n int, from, to bench.Version) bench.Step {
-		a, _ := build(from)
+		a, whyNot := build(from)
 		b, why := build(to)
 		switch {
 		case b < 0:
 			return bench.Step{N: n, Verdict: bench.NotMeasured, Reason: why}
 		case a < 0:
-			return bench.Step{N: n, Verdict: bench.NotMeasured, Reason: "nothing to compare with"}
+			return bench.Step{N: n, Verdict: bench.NotMeasured, Reason: whyNot}
 		case a != b:
 			return bench.Step{N: n, Verdict: bench.NotMeasured, Reason: "not run"}
 		}
@@ -72,5 +76,6 @@ func unmeasuredSteps(versions []bench.Version, failed map[int]string) (steps []b
 			before = v
 		}
 	}
-	return steps, step(versions[len(versions)-1].N, versions[0], before)
+	last := versions[len(versions)-1]
+	return steps, step(last.N, versions[0], last)
 }

@@ -27,12 +27,12 @@ func TestUnmeasured(t *testing.T) {
 		{"fails on the last", []bench.Version{built,
 			{N: 1, State: bench.SameBuild, SameAs: &base}, {N: 2, State: bench.Built}},
 			[]bench.Failure{{N: 2, Benchmark: "sort", Signal: "SIGSEGV"}},
-			[]string{"same: same build as base", "not-measured: SIGSEGV"}, "same: same build as base"},
+			[]string{"same: same build as base", "not-measured: SIGSEGV"}, "not-measured: SIGSEGV"},
 		{"fails on base", []bench.Version{built, {N: 1, State: bench.Built}},
 			[]bench.Failure{{N: 0, Benchmark: "sort", Status: 3}},
-			[]string{"not-measured: nothing to compare with"}, "not-measured: nothing to compare with"},
+			[]string{"not-measured: exit status 3"}, "not-measured: exit status 3"},
 		{"interrupted", []bench.Version{built, {N: 1, State: bench.Built}, {N: 2, State: bench.NotBuilt}}, nil,
-			[]string{"not-measured: not run", "not-measured: not built"}, "not-measured: not run"},
+			[]string{"not-measured: not run", "not-measured: not built"}, "not-measured: not built"},
 	} {
 		rows := Unmeasured(c.versions, bench.Benchmark{Name: "sort"}, c.failures)
 		if len(rows) != 3 {

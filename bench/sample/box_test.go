@@ -80,25 +80,6 @@ func shellVersion(t *testing.T, sb *sandbox.Sandbox, v Version, script string) V
 	return v
 }
 
-// keepsTmp says that Command.KeepTmp works, which state from prepare to cleanup
-// hangs on.
-func keepsTmp(t *testing.T, sb *sandbox.Sandbox) bool {
-	t.Helper()
-	r, err := sb.Start(t.Context(), sandbox.Box{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if _, err := r.Do(t.Context(), sandbox.Command{Args: []string{"sh", "-c", `echo > "$TMPDIR/kept"`}, KeepTmp: true}); err != nil {
-		t.Fatal(err)
-	}
-	res, err := r.Do(t.Context(), sandbox.Command{Args: []string{"sh", "-c", `test -e "$TMPDIR/kept"`}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.OK()
-}
-
 // Real programs in real boxes, from the warm-up to the record.
 func TestBoxes(t *testing.T) {
 	for _, unsafe := range []bool{false, true} {
@@ -156,10 +137,6 @@ func testBoxes(t *testing.T, sb *sandbox.Sandbox) {
 		{"readonly", nil, map[string]int{"readonly wall": 4}},
 	}
 	for b, tt := range tests {
-		if tt.name == "prepared" && !keepsTmp(t, sb) {
-			t.Run(tt.name, func(t *testing.T) { lacking(t, "this sandbox empties /tmp between prepare and run") })
-			continue
-		}
 		if tt.name == "readonly" && sb.Facts().Unsafe {
 			continue // without a sandbox nothing is read-only
 		}

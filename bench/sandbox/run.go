@@ -49,10 +49,13 @@ func (h *host) end(r *run, why string) {
 // run carries out a command on the runner's own thread, the only one that forks
 // and waits.
 func (h *host) run(r *run) (Result, error) {
-	if err := os.Mkdir(filepath.Join(h.Tmp, "home"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(h.Tmp, "home"), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return Result{}, fmt.Errorf("make the home folder: %w", err)
 	}
 	err := h.carryOut(r)
+	if err == nil && r.KeepTmp {
+		return r.res, nil
+	}
 	// Also after an error, so that nothing passes to the next run.
 	if e := h.clean(); err == nil {
 		err = e

@@ -38,8 +38,6 @@ type Options struct {
 	// running program itself. It is handed to the box as an open descriptor, so
 	// it may lie in a folder that UID cannot reach.
 	Executable string
-	// WorkDir is ignored: no copy of the binary is made.
-	WorkDir string
 	// Path lists the folders, separated by colons, in which toolchains outside
 	// /usr are looked for; "" means the bot's own PATH.
 	Path string
