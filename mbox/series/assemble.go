@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"patchbench/mbox"
+	"patchbench/mbox/series/patch"
 )
 
 // state is what a set of records makes up.
@@ -41,7 +42,7 @@ type posting struct {
 // slot is one patch in its place.
 type slot struct {
 	from  *record
-	patch *Found
+	patch *patch.Found
 }
 
 // assembler holds the tables of one run of assemble.
@@ -109,7 +110,7 @@ func (a *assembler) dropDoubles() {
 	for _, r := range a.records {
 		keys := []string{"id:" + r.key}
 		if len(r.patches) > 0 && !r.date.IsZero() {
-			keys = append(keys, "sent:"+r.submitter+"|"+r.date.UTC().Format(time.RFC3339)+"|"+r.subject.identity()+"|"+r.digest())
+			keys = append(keys, "sent:"+r.submitter+"|"+r.date.UTC().Format(time.RFC3339)+"|"+r.subject.Identity()+"|"+r.digest())
 		}
 		for _, key := range keys {
 			old := kept[key]
@@ -145,11 +146,6 @@ func (r *record) digest() string {
 		s.WriteString(f.Patch.DiffSHA256)
 	}
 	return s.String()
-}
-
-// identity is the subject without what lists add.
-func (s Subject) identity() string {
-	return fmt.Sprintf("%d.%d %d/%d %t %s", s.Version, s.Minor, s.N, s.Total, s.Resend, s.Text)
 }
 
 // thread joins a record with the ids it refers to.
@@ -223,10 +219,10 @@ func (a *assembler) parent(r *record) (*record, bool) {
 // a follow-up, no second cover.
 func (a *assembler) repliesToOwn(r *record) bool {
 	p, ok := a.parent(r)
-	return ok && p.subject.identity() == r.subject.identity() && p.submitter != r.submitter
+	return ok && p.subject.Identity() == r.subject.Identity() && p.submitter != r.submitter
 }
 
-func (a *assembler) add(r *record, f *Found) *posting {
+func (a *assembler) add(r *record, f *patch.Found) *posting {
 	s := r.subject
 	p := &posting{records: []*record{r}, slots: make(map[int]*slot), submitter: r.submitter, first: r.date, last: r.date}
 	if f == nil {

@@ -135,13 +135,13 @@ func parseNumbers(s string, total int) (map[int]bool, error) {
 	bad := &ChoiceError{Reason: fmt.Sprintf("patches %q: want numbers from 1 to %d as in 1-3,5", s, total)}
 	for _, part := range strings.Split(s, ",") {
 		from, to, ranged := strings.Cut(strings.TrimSpace(part), "-")
-		lo, ok := number(from)
+		lo, ok := atoi(from)
 		hi := lo
 		if ranged && to == "" {
 			hi = total
 		} else if ranged {
 			var good bool
-			hi, good = number(to)
+			hi, good = atoi(to)
 			ok = ok && good
 		}
 		if !ok || lo < 1 || hi < lo || hi > total {
@@ -152,4 +152,9 @@ func parseNumbers(s string, total int) (map[int]bool, error) {
 		}
 	}
 	return picked, nil
+}
+
+func atoi(s string) (int, bool) {
+	n, err := strconv.Atoi(strings.TrimSpace(s))
+	return n, err == nil && n >= 0
 }

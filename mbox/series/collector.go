@@ -1,11 +1,10 @@
 // Package series makes series of patches out of messages. In go the messages of
 // a mailbox or a list, in any order; out come mbox.Series.
 //
-//  1. ParseSubject takes a subject apart: tags, version, number of total.
-//  2. FindPatch takes a mail's body apart: commit message, author, diff.
-//  3. A Collector puts the patches of one posting together, by thread first and
+//  1. mbox/series/patch takes each mail apart: subject, message, author, diff.
+//  2. A Collector puts the patches of one posting together, by thread first and
 //     then by sender, total, version and time, and orders versions.
-//  4. Choose picks the series and the patches that a user asks for.
+//  3. Choose picks the series and the patches that a user asks for.
 //
 // Nothing here reads a clock, a file or a repository: the same messages give the
 // same series in whatever order they come.
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"patchbench/mbox"
+	"patchbench/mbox/series/patch"
 )
 
 // Options of a Collector. The zero value works.
@@ -68,16 +68,16 @@ type record struct {
 	key       string
 	position  string
 	raw       string // subject as sent
-	subject   Subject
+	subject   patch.Subject
 	author    mbox.Address // of the mail
 	submitter string
 	date      time.Time
 	received  time.Time // zero until known
 	parents   []string  // ids, nearest first
 	lists     []string
-	patches   []Found
+	patches   []patch.Found
 	text      string
-	hints     Hints
+	hints     patch.Hints
 	bytes     int  // of the raw mail
 	bare      bool // a patch of hg export, no mail
 
@@ -86,10 +86,10 @@ type record struct {
 
 // Add takes one message in.
 func (c *Collector) Add(m *mbox.Message) {
-	content := findPatch(m, c.options.Scissors)
+	content := patch.Find(m, patch.Options{Scissors: c.options.Scissors})
 	r := &record{
 		seq: len(c.records), id: m.ID, key: m.Key(), position: m.Position, raw: m.Subject,
-		subject: ParseSubject(m.Subject), author: Author(m), date: m.Date, received: m.Received,
+		subject: patch.ParseSubject(m.Subject), author: patch.Author(m), date: m.Date, received: m.Received,
 		patches: content.Patches, hints: content.Hints, bytes: len(m.Raw), lists: m.Lists,
 	}
 	r.submitter = strings.ToLower(r.author.Email)
@@ -98,7 +98,9 @@ func (c *Collector) Add(m *mbox.Message) {
 		r.submitter += "|" + strings.ToLower(r.author.Name)
 	}
 	r.bare = m.From == (mbox.Address{}) && m.Subject == "" && m.ID == "" && len(r.patches) > 0
-	c.takeMercurial(m, r)
+	if content.First != "" {
+		r.parents = append(r.parents, content.First)
+	}
 	for i := range r.patches {
 		f := &r.patches[i]
 		if f.Patch.Author == (mbox.Address{}) {
@@ -123,22 +125,6 @@ func (c *Collector) Add(m *mbox.Message) {
 	}
 	c.records = append(c.records, r)
 	c.state = nil
-}
-
-// takeMercurial reads the fields that hg email adds; they say more than the
-// subject, which may be folded or changed on its way.
-func (c *Collector) takeMercurial(m *mbox.Message, r *record) {
-	index, ok1 := number(strings.TrimSpace(m.Header("X-Mercurial-Series-Index")))
-	total, ok2 := number(strings.TrimSpace(m.Header("X-Mercurial-Series-Total")))
-	if !ok1 || !ok2 || index < 1 || len(r.patches) != 1 {
-		return
-	}
-	s := &r.patches[0].Subject
-	s.N, s.Total, s.Numbered = index, total, true
-	r.patches[0].Patch.N = index
-	if first := strings.Trim(m.Header("X-Mercurial-Series-Id"), "<> \t"); first != "" && first != r.id {
-		r.parents = append(r.parents, first)
-	}
 }
 
 // Listing tells what all messages so far are, each in exactly one list. Series
@@ -179,8 +165,8 @@ func (c *Collector) Ready(now time.Time) []mbox.Series {
 			continue
 		}
 		content := fmt.Sprint(p.series.Version, p.series.Total, p.series.Missing)
-		for _, patch := range p.series.Patches {
-			content += patch.MessageID + strconv.Itoa(patch.N) + patch.DiffSHA256
+		for _, one := range p.series.Patches {
+			content += one.MessageID + strconv.Itoa(one.N) + one.DiffSHA256
 		}
 		if key := p.head().key; c.reported[key] != content {
 			c.reported[key] = content

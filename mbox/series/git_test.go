@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbench/mbox"
+	"patchbench/mbox/series/patch"
 )
 
 func needGit(t *testing.T) {
@@ -262,7 +263,7 @@ func TestTransferEncodings(t *testing.T) {
 			}
 		}
 		head = strings.Join(kept, "\n")
-		plain := FindPatch(parse(t, head+"\n\n"+body)).Patches
+		plain := patch.Find(parse(t, head+"\n\n"+body), patch.Options{}).Patches
 		if len(plain) != 1 {
 			t.Fatalf("%d patches", len(plain))
 		}
@@ -280,7 +281,7 @@ func TestTransferEncodings(t *testing.T) {
 				"Content-Transfer-Encoding: base64\n\n" + wrapBase64(data) + "\n--b--\n",
 		} {
 			t.Run(rev+" "+name, func(t *testing.T) {
-				got := FindPatch(parse(t, mail)).Patches
+				got := patch.Find(parse(t, mail), patch.Options{}).Patches
 				if len(got) != 1 {
 					t.Fatalf("%d patches", len(got))
 				}

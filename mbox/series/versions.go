@@ -194,15 +194,15 @@ func (p *posting) build() {
 	}
 	for _, n := range sortedKeys(p.slots) {
 		slot := p.slots[n]
-		patch := slot.patch.Patch
-		patch.N = n
+		one := slot.patch.Patch
+		one.N = n
 		if len(s.Patches) == 0 && p.cover == nil {
-			s.Author, s.Subject, tags = patch.Author, patch.Subject, slot.patch.Subject.Tags
+			s.Author, s.Subject, tags = one.Author, one.Subject, slot.patch.Subject.Tags
 			if s.Date.IsZero() {
-				s.Date = patch.Date
+				s.Date = one.Date
 			}
 		}
-		s.Patches = append(s.Patches, patch)
+		s.Patches = append(s.Patches, one)
 		// An extra [PATCH 3/2] makes the series longer.
 		s.Total = max(s.Total, n)
 	}

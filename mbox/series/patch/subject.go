@@ -1,6 +1,7 @@
-package series
+package patch
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,11 @@ type Subject struct {
 	Pull     bool // `[GIT PULL]`, `[PULL n/m]`
 	Resend   bool
 	Reply    bool // Re:, AW: and the like before the tag
+}
+
+// Identity is the subject without what lists add, as a key.
+func (s Subject) Identity() string {
+	return fmt.Sprintf("%d.%d %d/%d %t %s", s.Version, s.Minor, s.N, s.Total, s.Resend, s.Text)
 }
 
 // maxNumber bounds versions and patch numbers; what is larger is a plain word.

@@ -1,4 +1,22 @@
-package series
+// Package patch reads one mail: what its subject says of a series, and the patches
+// in its body. In goes an mbox.Message, out comes Content: each patch with commit
+// message, author, date and the bytes of its diff, and what the text says of the
+// base and of other series. It is the part of mbox/series that knows one mail
+// alone; which patches belong together is decided there.
+//
+//	Subject: [PATCH v2 3/7] table: hash once      version 2, number 3 of 7
+//
+//	From: A U Thor <author@example.com>           the author, before the header's
+//
+//	Why it is done.                               the commit message
+//	---
+//	 table.c | 2 +-                               kept as notes
+//
+//	diff --git a/table.c b/table.c                the diff, byte for byte
+//
+// It agrees with git mailinfo where that has an answer, and with hg import for
+// the mails of Mercurial. Nothing here checks whether a diff applies.
+package patch
 
 import (
 	"bytes"
@@ -28,6 +46,9 @@ type Content struct {
 	// Text is the mail's text as UTF-8 without a diff and without the signature.
 	Text  string
 	Hints Hints
+	// First is the Message-ID of the series' first patch, as hg email writes it
+	// into all others; "" if not said.
+	First string
 
 	cut bool // heed scissors everywhere
 }
@@ -39,18 +60,20 @@ type Hints struct {
 	Supersedes    string // a Message-ID
 }
 
-// FindPatch finds the patches of a mail: commit message, author and date as git
-// am would record them (git mailinfo, with the first brackets up to the one with
-// PATCH taken off the subject), or as hg import for a Mercurial patch; the diff's
-// bytes are those of the mail. Scissors are heeded in a reply that holds a diff.
-// It gives no patch for a mail without a diff. Attached patch files with a header
-// of their own are patches of their own.
-func FindPatch(m *mbox.Message) Content { return findPatch(m, false) }
+// Options of Find. The zero value works.
+type Options struct {
+	// Scissors heeds scissors lines in every mail, as git mailinfo --scissors; they
+	// are always heeded in a reply that holds a diff.
+	Scissors bool
+}
 
-// findPatch is FindPatch that also heeds scissors in mails that are no reply, if
-// so asked.
-func findPatch(m *mbox.Message, scissors bool) Content {
-	out := Content{cut: scissors}
+// Find finds the patches of a mail: commit message, author and date as git am
+// would record them (git mailinfo, with the first brackets up to the one with
+// PATCH taken off the subject), or as hg import for a Mercurial patch; the diff's
+// bytes are those of the mail. It gives no patch for a mail without a diff.
+// Attached patch files with a header of their own are patches of their own.
+func Find(m *mbox.Message, o Options) Content {
+	out := Content{cut: o.Scissors}
 	header := ParseSubject(m.Subject)
 	var main []segment
 	for _, p := range m.Parts {
@@ -75,7 +98,24 @@ func findPatch(m *mbox.Message, scissors bool) Content {
 			f.Patch.N = f.Subject.N
 		}
 	}
+	out.takeMercurial(m)
 	return out
+}
+
+// takeMercurial reads the fields that hg email adds; they say more than the
+// subject, which may be folded or changed on its way.
+func (c *Content) takeMercurial(m *mbox.Message) {
+	index, ok1 := number(strings.TrimSpace(m.Header("X-Mercurial-Series-Index")))
+	total, ok2 := number(strings.TrimSpace(m.Header("X-Mercurial-Series-Total")))
+	if !ok1 || !ok2 || index < 1 || len(c.Patches) != 1 {
+		return
+	}
+	s := &c.Patches[0].Subject
+	s.N, s.Total, s.Numbered = index, total, true
+	c.Patches[0].Patch.N = index
+	if first := strings.Trim(m.Header("X-Mercurial-Series-Id"), "<> \t"); first != m.ID {
+		c.First = first
+	}
 }
 
 // segment is a text in one charset.
@@ -110,7 +150,7 @@ func ownPatch(m *mbox.Message, p mbox.Part, header Subject) ([]Found, bool) {
 		if problem != nil {
 			continue
 		}
-		found = append(found, FindPatch(inner).Patches...)
+		found = append(found, Find(inner, Options{}).Patches...)
 	}
 }
 

@@ -1,4 +1,4 @@
-package series
+package patch
 
 import (
 	"bytes"
@@ -20,9 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestFindPatch reads each mail in testdata/mail and compares what was found with
+// TestFind reads each mail in testdata/mail and compares what was found with
 // the file `want` beside it.
-func TestFindPatch(t *testing.T) {
+func TestFind(t *testing.T) {
 	files, err := filepath.Glob("testdata/mail/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no test data", err)
@@ -42,7 +42,7 @@ func TestFindPatch(t *testing.T) {
 					want = f.Data
 				}
 			}
-			got := describe(FindPatch(parse(t, string(mail))))
+			got := describe(Find(parse(t, string(mail)), Options{}))
 			if *update {
 				ar.Files = []txtar.File{{Name: "mail", Data: mail}, {Name: "want", Data: []byte(got)}}
 				if err := os.WriteFile(file, txtar.Format(ar), 0o666); err != nil {
@@ -86,7 +86,7 @@ func indent(s string) string {
 func TestKeepsDiffBytes(t *testing.T) {
 	diff := "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-caf\xe9\n+th\xe9\x00\n"
 	m := parse(t, "From: =?iso-8859-2?q?Jan_=C8ern=FD?= <jan@example.cz>\nSubject: [PATCH] =?utf-8?b?xI1haiDEjQ==?=\n =?utf-8?b?YWo=?=\nContent-Type: text/plain; charset=iso-8859-2\nContent-Transfer-Encoding: 8bit\n\nP\xf8\xedli\xb9.\n---\n"+diff)
-	p := FindPatch(m).Patches[0].Patch
+	p := Find(m, Options{}).Patches[0].Patch
 	if !bytes.Equal(p.Diff, []byte(diff)) {
 		t.Errorf("diff %q", p.Diff)
 	}
@@ -110,7 +110,7 @@ func TestCharsetFallbacks(t *testing.T) {
 		if charset != "" {
 			head += "Content-Type: text/plain; charset=" + charset + "\n"
 		}
-		p := FindPatch(parse(t, head+"\n"+body+"\n---\n"+change("f", "1"))).Patches[0].Patch
+		p := Find(parse(t, head+"\n"+body+"\n---\n"+change("f", "1")), Options{}).Patches[0].Patch
 		if p.Message != "x\n\nnaïve\n" {
 			t.Errorf("charset %q: message %q", charset, p.Message)
 		}
@@ -152,7 +152,7 @@ func TestDiffEnds(t *testing.T) {
 	}
 }
 
-func FuzzFindPatch(f *testing.F) {
+func FuzzFind(f *testing.F) {
 	for _, s := range []string{
 		"From: a@b\nSubject: [PATCH] x\n\n---\n" + change("f", "1"),
 		"# HG changeset patch\n# User a\n# Date 1 2\nx\n\ndiff -r 0 f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n",
@@ -167,7 +167,7 @@ func FuzzFindPatch(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, found := range FindPatch(m).Patches {
+		for _, found := range Find(m, Options{Scissors: true}).Patches {
 			p := found.Patch
 			if len(p.Diff) == 0 || strings.ToValidUTF8(p.Message, "") != p.Message {
 				t.Errorf("diff of %d bytes, message %q", len(p.Diff), p.Message)
@@ -177,18 +177,19 @@ func FuzzFindPatch(f *testing.F) {
 				t.Errorf("a diff does not end where it ends: %d..%d of %d: %q", again.start, again.end, len(p.Diff), p.Diff)
 			}
 		}
-		c := NewCollector(Options{})
-		c.Add(m)
-		l := c.Listing()
-		n := len(l.Skipped) + len(l.Problems)
-		for _, s := range l.Series {
-			n += len(s.Patches)
-			if s.Cover != nil {
-				n++
-			}
-		}
-		if n == 0 {
-			t.Error("the message vanished")
-		}
 	})
+}
+
+func parse(t *testing.T, mail string) *mbox.Message {
+	t.Helper()
+	m, err := mbox.ParseMessage([]byte(mail), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// change is the diff of one line in a file.
+func change(file, to string) string {
+	return fmt.Sprintf("diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1 +1 @@\n-old\n+%[2]s\n", file, to)
 }

@@ -1,4 +1,4 @@
-package series
+package patch
 
 import (
 	"bytes"
