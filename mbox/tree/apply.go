@@ -332,11 +332,12 @@ func (a *applier) binary(f *diff.File, before []byte) ([]byte, *refusal, error) 
 	if want.IsZero() {
 		return nil, nil, nil
 	}
-	if a.r.has(want) {
-		data, err := a.r.blob(want)
-		return data, nil, err
-	}
 	if f.Binary == nil {
+		// As git apply: the file may be known from elsewhere.
+		if a.r.has(want) {
+			data, err := a.r.blob(want)
+			return data, nil, err
+		}
 		return nil, refuse("the patch says only that the binary files differ; make it with git format-patch --binary"), nil
 	}
 	after, err := f.Binary.Apply(before)
@@ -352,7 +353,9 @@ func (a *applier) binary(f *diff.File, before []byte) ([]byte, *refusal, error) 
 // store puts all changes into the tree: first what goes, then what comes.
 func (a *applier) store() (*refusal, error) {
 	for _, c := range a.out.changes {
-		if c.file.Delete == diff.Yes || c.file.Rename {
+		// Two names without a word of renaming are a renaming too.
+		moved := c.file.Old != "" && c.file.New != "" && c.file.Old != c.file.New && !c.file.Copy
+		if c.file.Delete == diff.Yes || moved {
 			if err := a.ed.remove(c.file.Old); err != nil {
 				return nil, err
 			}

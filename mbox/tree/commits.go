@@ -60,7 +60,7 @@ func (r *Repo) Range(ctx context.Context, from, to string) (*Stack, error) {
 	base := mbox.Base{Commit: chain[len(chain)-1].id.String(), How: mbox.HowRange, Reason: fmt.Sprintf("the start of %s", name)}
 	if chain[len(chain)-1].id != ends[0] {
 		base.How = mbox.HowMergeBase
-		base.Reason = fmt.Sprintf("%s is not before %s; this is where the two parted", from, to)
+		base.Reason = fmt.Sprintf("%s is not on the first-parent line of %s; this is where the two parted", from, to)
 	}
 	st := newStack(base)
 	for i := len(chain) - 2; i >= 0; i-- {

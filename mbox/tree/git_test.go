@@ -113,10 +113,6 @@ func series(t testing.TB, box []byte, options ...string) *mbox.Series {
 		}
 		raw = append(bytes.TrimRight(raw, "\n"), '\n')
 		n, total := i, count
-		info, err := tryGit(dir, raw, "mailinfo", "-k", "msg", "patch")
-		if err != nil {
-			t.Fatal(err)
-		}
 		head, _, _ := strings.Cut(string(raw), "\n\n")
 		head = strings.ReplaceAll(head, "\n ", " ")
 		if m := numbered.FindStringSubmatch(head); m != nil {
@@ -127,7 +123,8 @@ func series(t testing.TB, box []byte, options ...string) *mbox.Series {
 		if n == 0 || slices.ContainsFunc(s.Patches, func(p mbox.Patch) bool { return p.N == n }) {
 			continue
 		}
-		if info, err = tryGit(dir, raw, "mailinfo", "msg", "patch"); err != nil {
+		info, err := tryGit(dir, raw, "mailinfo", "msg", "patch")
+		if err != nil {
 			t.Fatal(err)
 		}
 		p := mbox.Patch{N: n}

@@ -168,7 +168,8 @@ func (r *Repo) Resolve(rev string) (string, error) {
 
 func (r *Repo) resolve(rev string) (plumbing.Hash, error) {
 	unknown := inputErrorf("unknown base %q: no such branch, tag or commit in %s", rev, r.dir)
-	if rev == "" || strings.HasPrefix(rev, "-") || strings.ContainsAny(rev, "\x00\n") {
+	// A colon would name a file of a commit, not a commit.
+	if rev == "" || strings.HasPrefix(rev, "-") || strings.ContainsAny(rev, "\x00\n:") {
 		return plumbing.ZeroHash, unknown
 	}
 	if id, ok := r.byName(rev); ok {

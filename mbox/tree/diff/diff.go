@@ -63,8 +63,6 @@ type File struct {
 	Line int
 	// Added and Deleted count lines.
 	Added, Deleted int
-
-	git bool // had a `diff --git` line
 }
 
 // Maybe is a truth that the text of a patch may leave open.
@@ -165,6 +163,8 @@ type parser struct {
 	strip int
 	known bool // strip is settled
 	hunks int
+	// old and new are names of a header line with nothing behind it.
+	old, new string
 }
 
 // lineLen is the length of the first line with its newline.
@@ -247,6 +247,7 @@ func (p *parser) file() (*File, error) {
 
 // find skips to the next header and reads it.
 func (p *parser) find() (*File, error) {
+	p.old, p.new = "", ""
 	for ; len(p.text) > 0; p.next() {
 		n := lineLen(p.text)
 		if n < 6 {
@@ -276,7 +277,7 @@ func (p *parser) find() (*File, error) {
 
 // plainHeader reads the --- and +++ lines of a diff without `diff --git`.
 func (p *parser) plainHeader(first, second []byte) (*File, error) {
-	f := &File{Create: Unknown, Delete: Unknown, Line: p.line}
+	f := &File{Old: p.old, New: p.new, Create: Unknown, Delete: Unknown, Line: p.line}
 	if !p.known {
 		a, b := guessStrip(first), guessStrip(second)
 		if a < 0 {
@@ -310,6 +311,9 @@ func (p *parser) plainHeader(first, second []byte) (*File, error) {
 	if name == "" {
 		return nil, p.errorf("no file name in %q with %d leading parts stripped", bytes.TrimSpace(second), p.strip)
 	}
+	if f.Create == Yes && f.Old != "" {
+		return nil, p.errorf("a header of %s stands before that of the new file %s", f.Old, f.New)
+	}
 	p.next()
 	p.next()
 	return f, nil
@@ -318,7 +322,7 @@ func (p *parser) plainHeader(first, second []byte) (*File, error) {
 // gitHeader reads a `diff --git` line and git's extended header lines. It gives
 // nil without an error for a line with no header behind it.
 func (p *parser) gitHeader() (*File, error) {
-	f := &File{Create: No, Delete: No, Line: p.line, git: true}
+	f := &File{Old: p.old, New: p.new, Create: No, Delete: No, Line: p.line}
 	rest, line := p.text, p.line
 	n := lineLen(rest)
 	def := headerName(rest[len("diff --git "):n], p.strip)
@@ -343,11 +347,6 @@ func (p *parser) gitHeader() (*File, error) {
 			p.next()
 		}
 	}
-	if len(p.text) == begin {
-		// The caller goes on behind the line.
-		p.text, p.line = rest, line
-		return nil, nil
-	}
 	if f.Old == "" && f.New == "" {
 		if def == "" {
 			return nil, &Error{Line: line, Text: fmt.Sprintf("no file name in the header with %d leading parts stripped", p.strip)}
@@ -362,6 +361,15 @@ func (p *parser) gitHeader() (*File, error) {
 	}
 	if f.New == "" && f.Delete != Yes || f.Old == "" && f.Create != Yes {
 		return nil, &Error{Line: line, Text: "header names only one of the two files"}
+	}
+	if f.Create == Yes && f.Old != "" {
+		return nil, &Error{Line: line, Text: "header of a new file names an old one", Path: f.New}
+	}
+	if len(p.text) == begin {
+		// The caller goes on behind the line. Git keeps the names that such a
+		// line gives, so that a header of another file after it is refused.
+		p.text, p.line, p.old, p.new = rest, line, f.Old, f.New
+		return nil, nil
 	}
 	return f, nil
 }
@@ -418,6 +426,8 @@ func cutEither(line []byte, a, b string) ([]byte, bool) {
 // lines above said.
 func (p *parser) verify(have string, v []byte, none bool) (string, error) {
 	switch {
+	case have == "" && !none && isDevNull(v):
+		return "", p.errorf("the header names /dev/null but says neither new file nor deleted file")
 	case have == "" && !none:
 		return findName(v, p.strip, true), nil
 	case have == "":
@@ -483,110 +493,4 @@ func (p *parser) index(f *File, v []byte) error {
 		f.OldMode = n
 	}
 	return err
-}
-
-// hunk reads one @@ part.
-func (p *parser) hunk(f *File) (Hunk, error) {
-	h, ok := hunkHeader(p.text[:lineLen(p.text)])
-	h.Line = p.line
-	corrupt := func(format string, args ...any) (Hunk, error) {
-		return h, &Error{Line: p.line, Text: "corrupt hunk: " + fmt.Sprintf(format, args...)}
-	}
-	if !ok {
-		return corrupt("its @@ line cannot be read")
-	}
-	if p.hunks++; p.hunks > MaxHunks {
-		n := p.hunks + bytes.Count(p.text, []byte("\n@@ -"))
-		return h, &Error{Text: fmt.Sprintf("patch has %d hunks, limit %d", n, MaxHunks)}
-	}
-	p.next()
-	start := p.text
-	oldLeft, newLeft := h.OldLines, h.NewLines
-	added, deleted := 0, 0
-	for ; oldLeft > 0 || newLeft > 0; p.next() {
-		if len(p.text) == 0 {
-			return corrupt("the patch ends inside it")
-		}
-		switch c := p.text[0]; c {
-		case ' ', '\n':
-			oldLeft--
-			newLeft--
-			if added == 0 && deleted == 0 {
-				h.Leading++
-			}
-			h.Trailing++
-		case '-':
-			oldLeft--
-			deleted++
-			h.Trailing = 0
-		case '+':
-			newLeft--
-			added++
-			h.Trailing = 0
-		case '\\':
-			if !isNoNewline(p.text) {
-				return corrupt("a line starts with a backslash")
-			}
-		default:
-			return corrupt("a line starts with %q", c)
-		}
-		if oldLeft < 0 || newLeft < 0 {
-			return corrupt("it has more lines than its @@ line says")
-		}
-	}
-	if added == 0 && deleted == 0 {
-		return corrupt("it changes nothing")
-	}
-	if len(p.text) > 12 && isNoNewline(p.text) {
-		p.next()
-	}
-	h.Body = start[:len(start)-len(p.text)]
-	f.Added += added
-	f.Deleted += deleted
-	if f.Create == Yes && h.OldLines > 0 {
-		return h, p.errorf("new file %s depends on old contents", f.New)
-	}
-	if f.Delete == Yes && h.NewLines > 0 {
-		return h, p.errorf("deleted file %s still has contents", f.Old)
-	}
-	return h, nil
-}
-
-// isNoNewline knows the line that says that the line above has no newline at
-// its end. Its words depend on the language that diff was run in.
-func isNoNewline(b []byte) bool { return lineLen(b) >= 12 && b[0] == '\\' && b[1] == ' ' }
-
-// hunkHeader reads "@@ -1,2 +3,4 @@"; a count that is left out is 1.
-func hunkHeader(line []byte) (h Hunk, ok bool) {
-	rest := line[len("@@ -"):]
-	if h.OldPos, h.OldLines, rest, ok = hunkRange(rest, " +"); !ok {
-		return h, false
-	}
-	h.NewPos, h.NewLines, _, ok = hunkRange(rest, " @@")
-	return h, ok
-}
-
-func hunkRange(b []byte, end string) (pos, lines int, rest []byte, ok bool) {
-	if pos, b, ok = number(b); !ok {
-		return 0, 0, nil, false
-	}
-	lines = 1
-	if len(b) > 0 && b[0] == ',' {
-		if lines, b, ok = number(b[1:]); !ok {
-			return 0, 0, nil, false
-		}
-	}
-	rest, ok = bytes.CutPrefix(b, []byte(end))
-	return pos, lines, rest, ok
-}
-
-// number reads digits. More than 2^30 is no line of a file.
-func number(b []byte) (n int, rest []byte, ok bool) {
-	i := 0
-	for ; i < len(b) && b[i] >= '0' && b[i] <= '9'; i++ {
-		if n = n*10 + int(b[i]-'0'); n > 1<<30 {
-			return 0, b, false
-		}
-	}
-	return n, b[i:], i > 0
 }
