@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bench/build"
 	"patchbench/mbox"
+	"patchbench/mbox/tree"
 )
 
 // build checks out and builds every version. What does not build is data, kept
@@ -59,6 +61,9 @@ func (r *run) buildOne(ctx context.Context, builder *build.Builder, v *bench.Ver
 		return bench.Build{}, err
 	}
 	if err := r.repo.Checkout(ctx, v.Commit, filepath.Join(dir, "src")); err != nil {
+		if why := refused(err); why != nil {
+			return bench.Build{Version: v.N, State: bench.BuildFailed, Dir: dir, LogTail: "not checked out: " + why.Error()}, nil
+		}
 		return bench.Build{}, fmt.Errorf("check out %s: %w", v.Name, err)
 	}
 	b, err := builder.Build(ctx, v.N, dir)
@@ -66,6 +71,20 @@ func (r *run) buildOne(ctx context.Context, builder *build.Builder, v *bench.Ver
 		return bench.Build{}, fmt.Errorf("build %s: %w", v.Name, err)
 	}
 	return b, nil
+}
+
+// refused gives what in a version's tree is not written as a file, which is the
+// code's fault like a build that fails; nil if err is another.
+func refused(err error) error {
+	var link *tree.LinkError
+	var path *tree.PathError
+	switch {
+	case errors.As(err, &link):
+		return link
+	case errors.As(err, &path):
+		return path
+	}
+	return nil
 }
 
 // twin copies the base's build afresh, for the A/A rows.

@@ -182,6 +182,7 @@ type run struct {
 	repo     *tree.Repo
 	stack    *tree.Stack
 	baseTree string
+	total    int // the m of n/m
 	suite    *bench.Suite
 	sandbox  *sandbox.Sandbox
 
@@ -243,11 +244,12 @@ func (r *run) begin(in Input) {
 		Suite: store.SuiteName{Name: r.suite.Name, Digest: r.suite.Digest},
 		Host:  sample.HostFacts(r.sandbox.Facts().Name), Seed: r.Seed, Margin: r.Margin, FixedRounds: r.Rounds,
 		Conflict: r.stack.Conflict, NotTried: r.stack.NotTried,
-		Stopped: store.StoppedDecided, Unsafe: r.sandbox.Facts().Unsafe, Command: r.Command,
+		// Until the end is reached: the record may outlive a killed process.
+		Stopped: store.StoppedInterrupted, Unsafe: r.sandbox.Facts().Unsafe, Command: r.Command,
 	}
-	total := len(r.stack.Steps)
+	r.total = len(r.stack.Steps)
 	if in.Series != nil {
-		total = in.Series.Total
+		r.total = in.Series.Total
 		if !in.Series.Complete {
 			e.Warnings = append(e.Warnings, fmt.Sprintf("series incomplete: %d of %d patches; missing %s",
 				in.Series.Received, in.Series.Total, numbers(in.Series.Missing)))
@@ -256,7 +258,7 @@ func (r *run) begin(in Input) {
 	e.Versions = []bench.Version{{N: 0, Name: "base", Commit: r.stack.Base.Commit, Tree: r.baseTree, State: bench.NotBuilt}}
 	for _, st := range r.stack.Steps {
 		e.Versions = append(e.Versions, bench.Version{
-			N: st.N, Name: fmt.Sprintf("%d/%d", st.N, total), Subject: st.Subject,
+			N: st.N, Name: fmt.Sprintf("%d/%d", st.N, r.total), Subject: st.Subject,
 			Commit: st.Commit, Tree: st.Tree, State: bench.NotBuilt, Added: st.Added, Deleted: st.Deleted,
 		})
 	}
@@ -287,11 +289,36 @@ func (r *run) finish(ctx context.Context) (*store.Evaluation, error) {
 	if ctx.Err() != nil {
 		r.e.Stopped = store.StoppedInterrupted
 		ctx = context.WithoutCancel(ctx)
+	} else if r.e.Stopped == store.StoppedInterrupted {
+		r.e.Stopped = store.StoppedDecided
 	}
 	r.judge(true)
-	r.e.Verdict, r.e.Headline = compare.Summary(r.e.Versions, r.e.Results, r.e.Failures)
+	r.e.Verdict, r.e.Headline = r.summary()
 	r.e.Host.LoadAfter, r.e.Host.PressureAfter = sample.Pressure()
 	return r.e, r.keep(ctx, nil)
+}
+
+// summary is the verdict and the headline: what compare says of the figures, with
+// what kept the series from being evaluated as a whole put before it.
+func (r *run) summary() (bench.Verdict, string) {
+	verdict, headline := compare.Summary(r.e.Versions, r.e.Results, r.e.Failures)
+	var why string
+	switch c := r.stack.Conflict; {
+	case c != nil:
+		why = fmt.Sprintf("failed: %d/%d does not apply", c.N, r.total)
+	case len(r.stack.Submodules) > 0:
+		return bench.FailedSeries, "failed: " + r.nothingToRun()
+	case len(r.e.Versions) == 1 && r.e.Series != nil:
+		return bench.FailedSeries, fmt.Sprintf("failed: incomplete: %d of %d patches came", r.e.Series.Received, r.total)
+	case r.e.Stopped == store.StoppedInterrupted && r.e.Rounds == 0:
+		return bench.Unclear, "unclear: interrupted before the first round was complete"
+	default:
+		return verdict, headline
+	}
+	if len(r.e.Versions) > 1 {
+		why += "; before it: " + headline
+	}
+	return bench.FailedSeries, why
 }
 
 // keep stores the evaluation as it stands and the samples that are new.
