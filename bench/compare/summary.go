@@ -123,7 +123,7 @@ func sameStep(a, b bench.Step) bool {
 func (s *summary) finding(key string, c bench.Comparison, st bench.Step) finding {
 	f := finding{n: st.N, to: st.N, row: key, metric: c.Metric, better: st.Verdict == bench.Better}
 	where := s.name(st.N)
-	if len(st.Group) == 2 {
+	if len(st.Group) == 2 && st.Group[0] < st.Group[1] {
 		f.n, f.to = st.Group[0], st.Group[1]
 		where = ""
 	}

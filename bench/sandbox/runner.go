@@ -236,7 +236,7 @@ func (r *Runner) gone(err error) error {
 // Do runs one command and waits for it. An error means that we could not do it;
 // what the program did, be it a crash, is in the Result. Cancelling ctx kills
 // the program and returns ctx.Err(). Afterwards none of the box's processes is
-// left and /tmp is empty.
+// left, and /tmp is empty unless the command says KeepTmp.
 func (r *Runner) Do(ctx context.Context, c Command) (Result, error) {
 	r.busy.Lock()
 	defer r.busy.Unlock()

@@ -26,7 +26,8 @@ type renderer struct {
 
 // Text writes the report as plain text: UTF-8 without control characters, lines
 // of at most o.Width columns, 200 lines at most. Everything but foreign names
-// and texts is ASCII.
+// and texts is ASCII. An evaluation without ID is a comparison of samples alone,
+// of which neither series nor machine are told.
 func Text(w io.Writer, e *store.Evaluation, o Options) error {
 	if o.Width == 0 {
 		o.Width = 78
@@ -143,6 +144,9 @@ func (r *renderer) head() []string {
 	}
 	if e.Unsafe {
 		lines = append(lines, r.paint("Measured without a sandbox.", yellow))
+	}
+	if e.ID == "" {
+		return lines
 	}
 	lines = append(lines, "")
 	if s := e.Series; s != nil {
@@ -408,6 +412,9 @@ func (r *renderer) facts() []string {
 		suite += " (" + short(e.Suite.Digest) + ")"
 	}
 
+	if e.ID == "" {
+		return r.fact("Rounds", strings.Join(rounds, ", "))
+	}
 	var lines []string
 	lines = append(lines, r.fact("Machine", cut(strings.Join(machine, ", "), 5*r.inner))...)
 	lines = append(lines, r.fact("Load", load)...)
