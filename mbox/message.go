@@ -82,7 +82,7 @@ func ParseMessage(raw []byte, position string) (*Message, error) {
 		fields, rest, tooLong := parseHeader(raw)
 		if tooLong {
 			m.fields = fields
-			return nil, fmt.Errorf("header longer than %d KiB", MaxHeader>>10)
+			return nil, errLongHeader
 		}
 		if len(fields) == 0 {
 			return nil, ErrNoHeader
@@ -103,6 +103,24 @@ func ParseMessage(raw []byte, position string) (*Message, error) {
 	}
 	return m, nil
 }
+
+// ParseHeader reads the header of a mail and no more: the message has neither Raw
+// nor Parts. raw may end anywhere behind the header. It fails with ErrNoHeader, or
+// for a header longer than MaxHeader.
+func ParseHeader(raw []byte) (*Message, error) {
+	fields, _, tooLong := parseHeader(raw)
+	if tooLong {
+		return nil, errLongHeader
+	}
+	if len(fields) == 0 {
+		return nil, ErrNoHeader
+	}
+	m := &Message{fields: fields}
+	m.readHeader()
+	return m, nil
+}
+
+var errLongHeader = fmt.Errorf("header longer than %d KiB", MaxHeader>>10)
 
 func (m *Message) readHeader() {
 	for _, f := range m.fields {

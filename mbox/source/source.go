@@ -1,8 +1,10 @@
 // Package source brings mail in: from an mbox, a single mail, a file of git
 // format-patch or hg export, a folder of such files, a Maildir, any of them
-// packed with gzip, or standard input.
+// packed with gzip, or standard input; and the thread of a message from a
+// public-inbox, over HTTP or from its git repositories on disk.
 //
 //	s, err := source.Open("series.mbox", os.Stdin)
+//	s, err := source.OpenArchive(ctx, "https://lists.example.org/dev", "1@example.org", source.ArchiveOptions{})
 //	for {
 //		m, problem, err := s.Next() // source.ErrEnd at the end
 //	}
@@ -46,10 +48,12 @@ var ErrEnd = io.EOF
 
 // Source yields the messages of one input. Close it after use.
 type Source struct {
-	name   string
-	files  []string // still to open
-	reader *mbox.Reader
-	closer []io.Closer
+	name        string
+	files       []string // still to open
+	mails       []stored // still to read
+	reader      *mbox.Reader
+	maxUnpacked int64 // of what is packed, in bytes; 0 is no bound
+	closer      []io.Closer
 }
 
 // Open opens a file, folder or Maildir; "-" reads stdin, which is not closed. It
@@ -157,14 +161,23 @@ func (s *Source) read(name string, r io.Reader) error {
 	br := bufio.NewReaderSize(r, sniffed)
 	if magic, _ := br.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(br)
-		if err != nil {
+		if theirs := typed(err); theirs != nil {
+			return theirs
+		} else if err != nil {
 			return &InputError{Path: name, Reason: "broken gzip file: " + err.Error(), Err: err}
 		}
 		s.closer = append(s.closer, z)
-		br = bufio.NewReaderSize(z, sniffed)
+		var unpacked io.Reader = z
+		if s.maxUnpacked > 0 {
+			unpacked = &bounded{r: z, left: s.maxUnpacked, max: s.maxUnpacked, name: name}
+		}
+		br = bufio.NewReaderSize(unpacked, sniffed)
 	}
 	head, err := br.Peek(sniffed)
 	if err != nil && err != io.EOF && len(head) == 0 {
+		if theirs := typed(err); theirs != nil {
+			return theirs
+		}
 		return inputError(name, err)
 	}
 	if reason := notMail(head); reason != "" {
@@ -222,6 +235,11 @@ func notMail(head []byte) string {
 // An empty input ends at once.
 func (s *Source) Next() (*mbox.Message, *mbox.Problem, error) {
 	for {
+		if len(s.mails) > 0 {
+			one := s.mails[0]
+			s.mails = s.mails[1:]
+			return one.read()
+		}
 		if s.reader == nil {
 			if len(s.files) == 0 {
 				return nil, nil, ErrEnd
@@ -247,6 +265,9 @@ func (s *Source) Next() (*mbox.Message, *mbox.Problem, error) {
 		if err == io.EOF {
 			continue
 		}
+		if theirs := typed(err); theirs != nil {
+			return nil, nil, theirs
+		}
 		for _, broken := range []error{gzip.ErrChecksum, gzip.ErrHeader, io.ErrUnexpectedEOF} {
 			if errors.Is(err, broken) {
 				return nil, &mbox.Problem{Position: s.name, Error: "broken gzip file: " + broken.Error()}, nil
@@ -258,6 +279,19 @@ func (s *Source) Next() (*mbox.Message, *mbox.Problem, error) {
 		}
 		return nil, nil, err
 	}
+}
+
+// typed gives the error of ours in err that says all by itself, nil if there is none.
+func typed(err error) error {
+	var input *InputError
+	var fetch *fetchError
+	switch {
+	case errors.As(err, &input):
+		return input
+	case errors.As(err, &fetch):
+		return fetch
+	}
+	return nil
 }
 
 // Close closes what is open.
