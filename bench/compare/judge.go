@@ -62,7 +62,7 @@ func (j *judge) values() []bench.Value {
 	for _, v := range j.versions {
 		x := bench.Value{N: v.N}
 		if v.col >= 0 {
-			s := j.figures(v.col)
+			s := j.steady(v.col)
 			slices.Sort(s)
 			x.Samples = len(s)
 			x.Median = some(sortedMedian(s))
@@ -73,6 +73,29 @@ func (j *judge) values() []bench.Value {
 		out = append(out, x)
 	}
 	return out
+}
+
+// steady are a column's figures without what each round as a whole was off, so
+// that two versions' medians differ by about the change between them also where
+// the machine's speed came and went.
+func (j *judge) steady(col int) []float64 {
+	t := j.t
+	if t.n < 2 || t.k < 2 {
+		return j.figures(col)
+	}
+	rounds := make([]float64, t.n)
+	for r := range rounds {
+		rounds[r] = median(slices.Clone(t.x[r*t.k : (r+1)*t.k]))
+	}
+	centre := median(slices.Clone(rounds))
+	s := make([]float64, t.n)
+	for r := range s {
+		s[r] = t.x[r*t.k+col] - rounds[r] + centre
+		if t.log {
+			s[r] = math.Exp(s[r])
+		}
+	}
+	return s
 }
 
 // figures are a column's, of complete rounds if there are any.
