@@ -147,7 +147,8 @@ var dateLayouts = []string{
 
 // ParseDate reads the date of a header or of a body's first lines: RFC 5322,
 // what git log prints, or ISO 8601. The offset is kept. Zero if it is none of
-// these.
+// these, or of a year that RFC 3339 cannot write. An offset of a day or more is
+// taken for none, as in git.
 func ParseDate(v string) time.Time {
 	if i := strings.IndexByte(v, '('); i >= 0 {
 		v = v[:i]
@@ -158,9 +159,13 @@ func ParseDate(v string) time.Time {
 	} else if len(v) > 4 && v[3] == ' ' && isWeekday(v[:3]) {
 		v = v[4:]
 	}
+	if n := len(v) - 5; n > 0 && (v[n] == '+' || v[n] == '-') && digitsOnly(v[n+1:]) && (v[n+1:n+3] > "23" || v[n+3:] > "59") {
+		v = v[:n] + "+0000"
+	}
 	for _, layout := range dateLayouts {
 		if t, err := time.Parse(layout, v); err == nil {
-			if y := t.Year(); y < 1970 || y > 9999 {
+			// The year may differ by one in UTC.
+			if y := t.Year(); y < 1970 || y > 9998 {
 				return time.Time{}
 			}
 			if name, off := t.Zone(); off == 0 && name != "UTC" {
@@ -187,6 +192,8 @@ func inOffset(t time.Time) time.Time {
 
 // zoneHours are the obsolete zone names of RFC 5322 section 4.3.
 var zoneHours = map[string]int{"GMT": 0, "UT": 0, "Z": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "CET": 1, "CEST": 2}
+
+func digitsOnly(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 func isWeekday(s string) bool {
 	switch strings.ToLower(s) {

@@ -35,6 +35,7 @@ type posting struct {
 
 	before *posting // the version that this one replaces
 	lead   *record  // head before patches of another version came in
+	filled bool     // they did
 	notes  []string
 	series mbox.Series
 }
@@ -100,7 +101,7 @@ func byTime(a, b *record) int {
 	if a.id == "" && b.id == "" {
 		return a.seq - b.seq
 	}
-	return cmp.Or(a.date.Compare(b.date), strings.Compare(a.key, b.key), a.bytes-b.bytes, strings.Compare(a.raw, b.raw))
+	return cmp.Or(a.when.Compare(b.when), strings.Compare(a.key, b.key), a.bytes-b.bytes, strings.Compare(a.raw, b.raw))
 }
 
 // dropDoubles keeps one of each message that came more than once: the smallest,
@@ -224,7 +225,7 @@ func (a *assembler) repliesToOwn(r *record) bool {
 
 func (a *assembler) add(r *record, f *patch.Found) *posting {
 	s := r.subject
-	p := &posting{records: []*record{r}, slots: make(map[int]*slot), submitter: r.submitter, first: r.date, last: r.date}
+	p := &posting{records: []*record{r}, slots: make(map[int]*slot), submitter: r.submitter, first: r.when, last: r.when}
 	if f == nil {
 		p.cover = r
 	} else {

@@ -36,11 +36,24 @@ func (e *ChoiceError) Error() string {
 	return out.String()
 }
 
-// Choose picks the one series of a listing: its newest version, or the given one
-// if version is not 0. patches selects some of its patches by number (`1-3,5`,
-// `4-`), "" all; the series then stays one of its Total and is missing what was
-// left out only if that is not there at all. It fails with *ChoiceError.
-func Choose(l mbox.Listing, version int, patches string) (*mbox.Series, error) {
+// Choice is what a user asks for. The zero value asks for all patches of the
+// newest version.
+type Choice struct {
+	// Version is that of the series, 0 for the newest.
+	Version int
+	// Patches selects some patches by number (`1-3,5`, `4-`), "" all. The series
+	// then stays one of its Total, and is missing what was left out only if that
+	// is not there at all.
+	Patches string
+	// Messages are ids without <>. Of several series in a thread the one that
+	// holds such a message, in any of its versions, is meant.
+	Messages []string
+}
+
+// Choose picks the one series of a listing that is asked for. It fails with
+// *ChoiceError.
+func Choose(l mbox.Listing, c Choice) (*mbox.Series, error) {
+	version, patches := c.Version, c.Patches
 	if len(l.Series) == 0 {
 		return nil, &ChoiceError{Reason: "no patches found"}
 	}
@@ -71,6 +84,11 @@ func Choose(l mbox.Listing, version int, patches string) (*mbox.Series, error) {
 	candidates = slices.DeleteFunc(candidates, func(s mbox.Series) bool {
 		return slices.ContainsFunc(candidates, func(o mbox.Series) bool { return repeats(o, s) })
 	})
+	if len(candidates) > 1 && len(c.Messages) > 0 {
+		if meant := slices.DeleteFunc(slices.Clone(candidates), func(s mbox.Series) bool { return !hasMessage(l, s, c.Messages) }); len(meant) > 0 {
+			candidates = meant
+		}
+	}
 	switch {
 	case len(candidates) == 0 && version != 0:
 		return nil, &ChoiceError{Reason: fmt.Sprintf("no version %d of the series in this mail; there is %s", version, strings.Join(versions, ", "))}
@@ -83,7 +101,7 @@ func Choose(l mbox.Listing, version int, patches string) (*mbox.Series, error) {
 	if patches == "" {
 		return &s, nil
 	}
-	picked, err := parseNumbers(patches, s.Total)
+	picked, err := parseNumbers(patches, last(s))
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +123,32 @@ func Choose(l mbox.Listing, version int, patches string) (*mbox.Series, error) {
 	s.Patches, s.Received = kept, len(kept)
 	s.Missing, s.Complete = append([]int{}, missing...), len(missing) == 0
 	return &s, nil
+}
+
+// last is the highest number in a series; an extra patch may have one beyond
+// Total.
+func last(s mbox.Series) int {
+	n := s.Total
+	for _, p := range s.Patches {
+		n = max(n, p.N)
+	}
+	return n
+}
+
+// hasMessage says that one of the messages is in the series, or in a version
+// that it replaces.
+func hasMessage(l mbox.Listing, s mbox.Series, ids []string) bool {
+	for range len(l.Series) {
+		if slices.Contains(ids, s.MessageID) || slices.ContainsFunc(s.Patches, func(p mbox.Patch) bool { return slices.Contains(ids, p.MessageID) }) {
+			return true
+		}
+		i := slices.IndexFunc(l.Series, func(o mbox.Series) bool { return s.Supersedes != nil && o.MessageID == *s.Supersedes })
+		if i < 0 {
+			return false
+		}
+		s = l.Series[i]
+	}
+	return false
 }
 
 // repeats says that o is a later version of s where no Message-ID can tell, as in

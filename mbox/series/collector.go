@@ -72,6 +72,7 @@ type record struct {
 	author    mbox.Address // of the mail
 	submitter string
 	date      time.Time
+	when      time.Time // what it is ordered by: date, unless that cannot be
 	received  time.Time // zero until known
 	parents   []string  // ids, nearest first
 	lists     []string
@@ -92,6 +93,7 @@ func (c *Collector) Add(m *mbox.Message) {
 		subject: patch.ParseSubject(m.Subject), author: patch.Author(m), date: m.Date, received: m.Received,
 		patches: content.Patches, hints: content.Hints, bytes: len(m.Raw), lists: m.Lists,
 	}
+	r.when = sent(m)
 	r.submitter = strings.ToLower(r.author.Email)
 	if strings.Contains(strings.ToLower(m.From.Name), " via ") {
 		// A gateway's address stands for many people.
@@ -127,6 +129,22 @@ func (c *Collector) Add(m *mbox.Message) {
 	c.state = nil
 }
 
+// sent is when a mail was sent, for putting mails in order: its Date, or when it
+// was received if there is none or the two are a week apart. Clocks of senders are
+// wrong, and some dates are those of a commit.
+func sent(m *mbox.Message) time.Time {
+	received := m.Received
+	if received.IsZero() && m.Date.IsZero() {
+		line := m.Header("Received")
+		received = mbox.ParseDate(strings.TrimSpace(line[strings.LastIndexByte(line, ';')+1:]))
+	}
+	apart := m.Date.Sub(received).Abs()
+	if !received.IsZero() && (m.Date.IsZero() || apart > 7*24*time.Hour) {
+		return received
+	}
+	return m.Date
+}
+
 // Listing tells what all messages so far are, each in exactly one list. Series
 // are in order of time.
 func (c *Collector) Listing() mbox.Listing {
@@ -141,7 +159,8 @@ func (c *Collector) Listing() mbox.Listing {
 }
 
 // Ready gives the series that are complete or have waited long enough at this
-// time, each once, and again when more of it came. A message whose time of
+// time, each once, and again when more of it came. One with patches of the version
+// before waits as an incomplete one does, for those that may be on their way. A message whose time of
 // arrival is unknown counts as arrived when Ready first saw it; dates that
 // senders wrote are never used for waiting.
 func (c *Collector) Ready(now time.Time) []mbox.Series {
@@ -161,7 +180,7 @@ func (c *Collector) Ready(now time.Time) []mbox.Series {
 				last = r.received
 			}
 		}
-		if !p.series.Complete && now.Sub(last) < c.options.Wait && now.Sub(first) < c.options.GiveUp {
+		if (!p.series.Complete || p.filled) && now.Sub(last) < c.options.Wait && now.Sub(first) < c.options.GiveUp {
 			continue
 		}
 		content := fmt.Sprint(p.series.Version, p.series.Total, p.series.Missing)

@@ -20,6 +20,7 @@ type mail struct {
 	minute  int    // date
 	body    string // default: a diff of file f whose content depends on the subject
 	header  string // further fields
+	undated bool   // without Date
 }
 
 func change(file, to string) string {
@@ -35,7 +36,10 @@ func (m mail) message(t *testing.T) *mbox.Message {
 		m.body = "Why.\n---\n f | 2 +-\n\n" + change("f", m.subject) + "-- \n2.39\n"
 	}
 	date := time.Date(2024, 5, 1, 10, m.minute, 0, 0, time.UTC)
-	head := fmt.Sprintf("From: %s\nDate: %s\nSubject: %s\n", m.from, date.Format(time.RFC1123Z), m.subject)
+	head := fmt.Sprintf("From: %s\nSubject: %s\n", m.from, m.subject)
+	if !m.undated {
+		head += "Date: " + date.Format(time.RFC1123Z) + "\n"
+	}
 	if m.id != "" {
 		head += "Message-ID: <" + m.id + ">\n"
 	}
@@ -137,6 +141,71 @@ var assemblies = []struct {
 		"a v1 3/3 1=a 2=b 3=c",
 		"b2 v2 3/3 after a 1=a 2=b2 3=c; patch 1 is that of version 1; patch 3 is that of version 1",
 	}},
+	{"reroll of one patch in reply to its review", []mail{
+		{id: "c", subject: "[PATCH v3 0/2] x", body: none},
+		{id: "a", re: "c", subject: "[PATCH v3 1/2] x1", minute: 1},
+		{id: "b", re: "c", subject: "[PATCH v3 2/2] x2", minute: 2},
+		{id: "r", re: "b", subject: "Re: [PATCH v3 2/2] x2", minute: 9, body: none, from: "R <r@example.org>"},
+		{id: "b4", re: "r", subject: "[PATCH v4 2/2] x2", minute: 20, header: "References: <c> <b>\n"},
+	}, []string{
+		"c v3 2/2 cover 1=a 2=b",
+		"b4 v4 2/2 after c 1=a 2=b4; patch 1 is that of version 3",
+		"skipped r: a reply without a patch",
+	}},
+	{"reroll of two patches, one after the other", []mail{
+		{id: "a", subject: "[PATCH 1/3] x1"},
+		{id: "b", re: "a", subject: "[PATCH 2/3] x2", minute: 1},
+		{id: "c", re: "a", subject: "[PATCH 3/3] x3", minute: 2},
+		{id: "b2", re: "b", subject: "[PATCH v2 2/3] x2", minute: 20},
+		{id: "c3", re: "c", subject: "[PATCH v3 3/3] x3", minute: 30},
+	}, []string{
+		"a v1 3/3 1=a 2=b 3=c",
+		"b2 v2 3/3 after a 1=a 2=b2 3=c; patch 1 is that of version 1; patch 3 is that of version 1",
+		"c3 v3 3/3 after b2 1=a 2=b2 3=c3; patch 1 is that of version 2; patch 2 is that of version 2",
+	}},
+	{"reroll of an incomplete series", []mail{
+		{id: "a", subject: "[PATCH 1/3] x1"},
+		{id: "b", re: "a", subject: "[PATCH 2/3] x2", minute: 1},
+		{id: "b2", re: "b", subject: "[PATCH v2 2/3] x2", minute: 20},
+	}, []string{
+		"a v1 2/3 missing [3] 1=a 2=b",
+		"b2 v2 2/3 missing [3] after a 1=a 2=b2; patch 1 is that of version 1",
+	}},
+	{"a second version that has not come in whole is no reroll", []mail{
+		{id: "a", subject: "[PATCH 1/2] x1"},
+		{id: "b", re: "a", subject: "[PATCH 2/2] x2", minute: 1},
+		{id: "a2", re: "b", subject: "[PATCH v2 1/2] x1", minute: 20, header: "References: <a>\n"},
+	}, []string{"a v1 2/2 1=a 2=b", "a2 v2 1/2 missing [2] after a 1=a2"}},
+	{"resend of a whole series", []mail{
+		{id: "a", subject: "[PATCH v2 1/2] x1"},
+		{id: "b", re: "a", subject: "[PATCH v2 2/2] x2", minute: 1},
+		{id: "a1", subject: "[PATCH RESEND v2 1/2] x1", minute: 50, body: change("f", "1")},
+		{id: "b1", re: "a1", subject: "[PATCH RESEND v2 2/2] x2", minute: 51, body: change("f", "2")},
+	}, []string{"a v2 2/2 1=a 2=b", "a1 v2 2/2 after a 1=a1 2=b1"}},
+	{"total not known", []mail{
+		{id: "a", subject: "[PATCH 1/n] x1"},
+		{id: "b", re: "a", subject: "[PATCH 2/n] x2", minute: 1},
+		{id: "d", re: "a", subject: "[PATCH 4/n] x4", minute: 2},
+	}, []string{"a v1 3/4 missing [3] 1=a 2=b 4=d"}},
+	{"two versions in reply to one cover, neither whole", []mail{
+		{id: "c", subject: "[PATCH 0/2] x", body: none},
+		{id: "a", re: "c", subject: "[PATCH 1/2] x1", minute: 1},
+		{id: "a2", re: "c", subject: "[PATCH v2 1/2] x1", minute: 30},
+	}, []string{"c v1 1/2 cover missing [2] 1=a", "a2 v2 1/2 missing [2] after c 1=a2"}},
+	{"taken over by another author", []mail{
+		{id: "a", subject: "[PATCH 1/2] x1"},
+		{id: "b", re: "a", subject: "[PATCH 2/2] x2", minute: 1},
+		{id: "o", re: "a", subject: "[PATCH v2 1/2] x1", minute: 30, from: "Other <other@example.org>"},
+		{id: "p", re: "o", subject: "[PATCH v2 2/2] x2", minute: 31, from: "Other <other@example.org>"},
+	}, []string{"a v1 2/2 1=a 2=b", "o v2 2/2 1=o 2=p"}},
+	{"replacement that came without its series", []mail{
+		{id: "b1", subject: "[PATCH v5.1 2/3] x2"},
+	}, []string{"b1 v5 1/3 missing [1 3] 2=b1"}},
+	{"no Date", []mail{
+		{id: "a", subject: "[PATCH 1/2] x1", header: "Received: by mx; Wed, 1 May 2024 10:00:30 +0000\n", undated: true},
+		{id: "b", subject: "[PATCH 2/2] x2", minute: 1},
+		{id: "z", subject: "[PATCH] y", undated: true},
+	}, []string{"z v1 1/1 1=z", "a v1 2/2 1=a 2=b"}},
 	{"replacement within a version", []mail{
 		{id: "a", subject: "[PATCH v5 1/2] x1"},
 		{id: "b", re: "a", subject: "[PATCH v5 2/2] x2", minute: 1},
@@ -187,7 +256,7 @@ var assemblies = []struct {
 		{id: "a", subject: "[PATCH 1/2] x1"},
 		{id: "b", re: "a", subject: "[PATCH 2/2] x2", minute: 1},
 		{id: "c", re: "a", subject: "[PATCH 3/2] x3", minute: 2},
-	}, []string{"a v1 3/3 1=a 2=b 3=c"}},
+	}, []string{"a v1 2/2 1=a 2=b 3=c"}},
 	{"pull requests", []mail{
 		{id: "a", subject: "[GIT PULL] x"},
 		{id: "b", subject: "[PULL 1/1] x", minute: 1},
@@ -307,6 +376,10 @@ func TestReady(t *testing.T) {
 	want(72 * time.Minute)
 	add(80*time.Minute, mail{id: "p", subject: "[PATCH] y"})
 	want(80*time.Minute, "p v1 1/1 1=p")
+	// A reroll of single patches may be a whole version whose rest is on its way.
+	add(90*time.Minute, mail{id: "b2", re: "b", subject: "[PATCH v2 2/3] x2", body: change("f", "new")})
+	want(100 * time.Minute)
+	want(120*time.Minute, "b2 v2 3/3 after a 1=a 2=b2 3=c; patch 1 is that of version 1; patch 3 is that of version 1")
 }
 
 func TestHints(t *testing.T) {
@@ -346,6 +419,10 @@ func TestChoose(t *testing.T) {
 		mail{subject: "[PATCH 1/2] x1"}, mail{subject: "[PATCH 2/2] x2", from: "B <b@example.com>"},
 		mail{subject: "[PATCH v2 1/2] x1"}, mail{subject: "[PATCH v2 2/2] x2", from: "B <b@example.com>"},
 	)
+	forks := collect(
+		mail{id: "a1", subject: "[PATCH] x"}, mail{id: "a2", re: "a1", subject: "[PATCH v2] x", minute: 5},
+		mail{id: "b", re: "a1", subject: "[PATCH] another way", minute: 9, from: "Other <other@example.org>"},
+	)
 	other := collect(mail{id: "a", subject: "[PATCH] x"}, mail{id: "b", subject: "[PATCH] y", minute: 1})
 	for _, tc := range []struct {
 		name    string
@@ -354,20 +431,25 @@ func TestChoose(t *testing.T) {
 		patches string
 		want    string
 		err     string
+
+		messages []string
 	}{
-		{"newest", two, 0, "", "a2 v2 3/4 missing [3] after a 1=a2 2=b2 4=c2", ""},
-		{"first version", two, 1, "", "a v1 2/3 missing [3] 1=a 2=b", ""},
-		{"no such version", two, 7, "", "", "no version 7 of the series in this mail; there is v1, v2"},
-		{"some patches", two, 0, "1-2", "a2 v2 2/4 after a 1=a2 2=b2", ""},
-		{"open range", two, 0, "2-", "a2 v2 2/4 missing [3] after a 2=b2 4=c2", ""},
-		{"none there", two, 0, "3", "", "patches 3: none of them is in the mail; there are 1, 2, 4"},
-		{"bad numbers", two, 0, "1-9", "", `patches "1-9": want numbers from 1 to 4 as in 1-3,5`},
-		{"several", other, 0, "", "", "2 series in this mail; give a file that holds only one of them:\n  x <a>\n  y <b>"},
-		{"files without ids", files, 0, "", " v2 2/2 1= 2=", ""},
-		{"nothing", mbox.Listing{}, 0, "", "", "no patches found"},
+		{name: "several, one named", listing: other, messages: []string{"b"}, want: "b v1 1/1 1=b"},
+		{name: "named by its first version", listing: forks, messages: []string{"a1"}, want: "a2 v2 1/1 after a1 1=a2"},
+		{name: "named by a reply", listing: other, messages: []string{"r"}, err: "2 series in this mail; give a file that holds only one of them:\n  x <a>\n  y <b>"},
+		{name: "newest", listing: two, want: "a2 v2 3/4 missing [3] after a 1=a2 2=b2 4=c2"},
+		{name: "first version", listing: two, version: 1, want: "a v1 2/3 missing [3] 1=a 2=b"},
+		{name: "no such version", listing: two, version: 7, err: "no version 7 of the series in this mail; there is v1, v2"},
+		{name: "some patches", listing: two, patches: "1-2", want: "a2 v2 2/4 after a 1=a2 2=b2"},
+		{name: "open range", listing: two, patches: "2-", want: "a2 v2 2/4 missing [3] after a 2=b2 4=c2"},
+		{name: "none there", listing: two, patches: "3", err: "patches 3: none of them is in the mail; there are 1, 2, 4"},
+		{name: "bad numbers", listing: two, patches: "1-9", err: `patches "1-9": want numbers from 1 to 4 as in 1-3,5`},
+		{name: "several", listing: other, err: "2 series in this mail; give a file that holds only one of them:\n  x <a>\n  y <b>"},
+		{name: "files without ids", listing: files, want: " v2 2/2 1= 2="},
+		{name: "nothing", listing: mbox.Listing{}, err: "no patches found"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, err := Choose(tc.listing, tc.version, tc.patches)
+			s, err := Choose(tc.listing, Choice{Version: tc.version, Patches: tc.patches, Messages: tc.messages})
 			got := ""
 			if s != nil {
 				got = outline(mbox.Listing{Series: []mbox.Series{*s}})[0]
@@ -380,5 +462,31 @@ func TestChoose(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// TestImpossibleDates has mails whose Date cannot be: when they were received
+// counts then.
+func TestImpossibleDates(t *testing.T) {
+	received := time.Date(2024, 5, 1, 10, 0, 0, 0, time.UTC)
+	for _, date := range []string{"Thu, 1 Jan 1970 00:00:00 +0000", "Fri, 01 Jan 2099 00:00:00 +0000", "nonsense"} {
+		c := NewCollector(Options{})
+		for i, subject := range []string{"[PATCH] first", "[PATCH] second", "[PATCH] third"} {
+			at := received.Add(time.Duration(i) * time.Minute)
+			dated := at.Format(time.RFC1123Z)
+			if i == 1 {
+				dated = date
+			}
+			m := parse(t, fmt.Sprintf("From: a@example.org\nMessage-ID: <%d@x>\nSubject: %s\nDate: %s\n\n%s", i, subject, dated, change("f", subject)))
+			m.Received = at
+			c.Add(m)
+		}
+		var got []string
+		for _, s := range c.Listing().Series {
+			got = append(got, s.Subject)
+		}
+		if d := cmp.Diff([]string{"first", "second", "third"}, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", date, d)
+		}
 	}
 }

@@ -157,8 +157,24 @@ func (a *assembler) sentAgain(p *posting) bool {
 	return true
 }
 
-// fill completes [PATCH v2 3/7] in reply to 3/7: the other patches are those of
-// the version before.
+// nearest is the nearest mail of a posting that r answers, directly or through
+// what others said of it; nil if it answers none.
+func (r *record) nearest(q *posting) *record {
+	for _, id := range r.parents {
+		for _, s := range q.slots { // some may be of an older version
+			if s.from.id == id {
+				return s.from
+			}
+		}
+		if i := slices.IndexFunc(q.records, func(o *record) bool { return o.id == id }); i >= 0 {
+			return q.records[i]
+		}
+	}
+	return nil
+}
+
+// fill completes [PATCH v2 3/7] in reply to 3/7, or to a review of that: the other
+// patches are those of the version before.
 func (a *assembler) fill(p *posting) {
 	q := p.before
 	if p.cover != nil || p.lone || p.total != q.total || p.version <= q.version || len(p.slots) >= p.total {
@@ -166,11 +182,12 @@ func (a *assembler) fill(p *posting) {
 	}
 	for n, s := range p.slots {
 		old := q.slots[n]
-		if old == nil || old.from.id == "" || len(s.from.parents) == 0 || s.from.parents[0] != old.from.id {
+		if old == nil || old.from.id == "" || s.from.nearest(q) != old.from {
 			return
 		}
 	}
 	p.lead = p.head()
+	p.filled = true
 	for n := 1; n <= p.total; n++ {
 		if p.slots[n] == nil && q.slots[n] != nil {
 			p.slots[n] = q.slots[n]
@@ -203,8 +220,9 @@ func (p *posting) build() {
 			}
 		}
 		s.Patches = append(s.Patches, one)
-		// An extra [PATCH 3/2] makes the series longer.
-		s.Total = max(s.Total, n)
+		if p.total == 0 { // [PATCH 3/n]
+			s.Total = n
+		}
 	}
 	s.Tags = append(s.Tags, tags...)
 	for n := 1; n <= s.Total; n++ {

@@ -394,12 +394,15 @@ func hgDate(v string) time.Time {
 	}
 	sec, ok1 := integer(f[0])
 	west, ok2 := integer(f[1])
-	if !ok1 || !ok2 || west < -86400 || west > 86400 {
+	if !ok1 || !ok2 || west <= -86400 || west >= 86400 {
 		return time.Time{}
 	}
-	t := time.Unix(sec, 0)
-	if west == 0 {
-		return t.UTC()
+	t := time.Unix(sec, 0).UTC()
+	if offset := int(-west / 60 * 60); offset != 0 {
+		t = t.In(time.FixedZone("", offset))
 	}
-	return t.In(time.FixedZone("", int(-west)))
+	if y := t.Year(); y < 1 || y > 9999 {
+		return time.Time{} // RFC 3339 has no such year
+	}
+	return t
 }
