@@ -18,49 +18,61 @@ import (
 
 // mailFlags name mail and choose a series in it.
 type mailFlags struct {
-	Files   []string `arg:"" name:"file" help:"An mbox, .patch files, a folder of them, a Maildir, or - for standard input."`
+	Files   []string `arg:"" name:"file" help:"An mbox, .patch files, a folder of them, a Maildir, - for standard input, or a message: its address in an archive, or its Message-ID."`
+	Archive string   `placeholder:"URL|DIR" help:"The public-inbox that Message-IDs are looked up in: its address, or the folder of its git epochs."`
 	Patches string   `short:"P" name:"patches" placeholder:"1-3,5" help:"Only these patches of the series."`
 	Series  int      `name:"version" placeholder:"N" help:"Version N of the series; default: the newest."`
 	Scissor bool     `name:"scissors" help:"Cut each commit message at a scissors line, as git mailinfo --scissors."`
 }
 
 // listing reads all the mail that the flags name.
-func (m *mailFlags) listing(ctx context.Context, t *terminal) (mbox.Listing, error) {
-	var none mbox.Listing
-	c := series.NewCollector(series.Options{Scissors: m.Scissor})
+func (m *mailFlags) listing(ctx context.Context, t *terminal, o series.Options) (mbox.Listing, error) {
+	o.Scissors = m.Scissor
+	c := series.NewCollector(o)
 	for _, file := range m.Files {
-		src, err := source.Open(file, t.stdin)
-		if err != nil {
-			return none, mailError(err)
-		}
-		for {
-			msg, problem, err := src.Next()
-			if problem != nil {
-				c.AddProblem(*problem)
-			}
-			if msg != nil {
-				c.Add(msg)
-			}
-			if err == nil {
-				err = ctx.Err()
-			}
-			if errors.Is(err, source.ErrEnd) {
-				break
-			} else if err != nil {
-				src.Close()
-				return none, mailError(err)
-			}
-		}
-		if err := src.Close(); err != nil {
-			return none, err
+		if err := m.collect(ctx, t, file, c); err != nil {
+			return mbox.Listing{}, mailError(err)
 		}
 	}
 	return c.Listing(), nil
 }
 
+// collect reads one of the files into the collector.
+func (m *mailFlags) collect(ctx context.Context, t *terminal, file string, c *series.Collector) error {
+	src, err := m.openMail(ctx, t, file)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	for ctx.Err() == nil {
+		msg, problem, err := src.Next()
+		switch {
+		case errors.Is(err, source.ErrEnd):
+			return src.Close()
+		case err != nil:
+			return err
+		case problem != nil:
+			c.AddProblem(*problem)
+		default:
+			c.Add(msg)
+		}
+	}
+	return ctx.Err()
+}
+
+func (m *mailFlags) openMail(ctx context.Context, t *terminal, file string) (*source.Source, error) {
+	if !source.NamesMessage(file) {
+		return source.Open(file, t.stdin)
+	}
+	if m.Archive == "" && !strings.Contains(file, "://") {
+		return nil, usage(fmt.Errorf("%s: no such file; to look a Message-ID up, name the archive with --archive URL or --archive DIR", file))
+	}
+	return source.OpenArchive(ctx, m.Archive, file, source.ArchiveOptions{})
+}
+
 // series reads the mail and chooses the one series in it.
 func (m *mailFlags) series(ctx context.Context, t *terminal) (*mbox.Series, error) {
-	l, err := m.listing(ctx, t)
+	l, err := m.listing(ctx, t, series.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +82,11 @@ func (m *mailFlags) series(ctx context.Context, t *terminal) (*mbox.Series, erro
 	if len(l.Series) == 0 {
 		return nil, m.noPatches(l)
 	}
-	s, err := series.Choose(l, m.Series, m.Patches)
+	choice := series.Choice{Version: m.Series, Patches: m.Patches}
+	for _, file := range m.Files {
+		choice.Messages = append(choice.Messages, source.MessageID(file))
+	}
+	s, err := series.Choose(l, choice)
 	if err != nil {
 		return nil, usage(err)
 	}
@@ -117,7 +133,7 @@ func stageError(err error) error {
 
 // rangeOf reads A..B, which names commits if there is no such file.
 func rangeOf(arg string) (from, to string, ok bool) {
-	if _, err := os.Lstat(arg); err == nil {
+	if _, err := os.Lstat(arg); err == nil || strings.Contains(arg, "://") {
 		return "", "", false
 	}
 	from, to, ok = strings.Cut(arg, "..")

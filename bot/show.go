@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"patchbench/mbox"
+	"patchbench/mbox/series"
 )
 
 type showCommand struct {
@@ -16,7 +17,8 @@ type showCommand struct {
 }
 
 func (c *showCommand) Run(ctx context.Context, t *terminal) error {
-	l, err := c.listing(ctx, t)
+	// Archives may be larger than memory; nothing here shows a diff.
+	l, err := c.listing(ctx, t, series.Options{DropDiffs: true})
 	if err != nil {
 		return err
 	}

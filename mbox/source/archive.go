@@ -35,13 +35,12 @@ type ArchiveOptions struct {
 // kept of each, and nothing is checked out. The thread's mails themselves are read
 // one after another, by Next.
 func OpenArchive(ctx context.Context, archive, name string, o ArchiveOptions) (*Source, error) {
-	id := strings.Trim(strings.TrimSpace(name), "<>")
+	id := MessageID(name)
 	if isAddress(name) {
-		base, found, ok := splitAddress(name)
+		base, _, ok := splitAddress(name)
 		if !ok {
 			return nil, &InputError{Path: name, Reason: "no Message-ID in this address (want https://HOST/LIST/MESSAGE-ID/)"}
 		}
-		id = found
 		if archive == "" {
 			archive = base
 		}
@@ -65,11 +64,21 @@ func NamesMessage(arg string) bool {
 	if isAddress(arg) {
 		return true
 	}
-	if arg == "-" || !isMessageID(strings.Trim(arg, "<>")) {
+	if arg == "-" || !isMessageID(MessageID(arg)) {
 		return false
 	}
 	_, err := os.Lstat(arg)
 	return err != nil
+}
+
+// MessageID is the id, without <>, in an argument that names a message; of an
+// address without one it is "".
+func MessageID(arg string) string {
+	if isAddress(arg) {
+		_, id, _ := splitAddress(arg)
+		return id
+	}
+	return strings.Trim(strings.TrimSpace(arg), "<>")
 }
 
 func isAddress(s string) bool {
