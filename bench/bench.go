@@ -271,10 +271,10 @@ type Comparison struct {
 	Warnings   []string `json:"warnings"`
 }
 
-// Value is one version's figure in the row's unit: the median over the rounds
-// after what each round as a whole was off (its median over the versions) is
-// taken out, so that the figures of two versions differ by about the change
-// between them. Median is nil where there is none.
+// Value is one version's figure in the row's unit. Median is the centre of its
+// rounds after what each round as a whole was off (its median over the
+// versions) is taken out: two versions' differ by about the change between them.
+// It is nil where there is none.
 type Value struct {
 	N       int      `json:"n"`
 	Median  *float64 `json:"median"`

@@ -39,11 +39,11 @@ func (j *judge) comparison() (c bench.Comparison, need int) {
 	if c.Params == nil {
 		c.Params = map[string]string{}
 	}
-	c.Values = j.values()
 	if !j.metric.Exact && len(j.rounds) > 0 {
 		j.t = newTable(j.cells)
 		j.fit()
 	}
+	c.Values = j.values()
 	for i := range j.versions {
 		if i > 0 || j.versions[i].N > 0 {
 			c.Steps = append(c.Steps, j.step(i))
@@ -62,12 +62,12 @@ func (j *judge) values() []bench.Value {
 	for _, v := range j.versions {
 		x := bench.Value{N: v.N}
 		if v.col >= 0 {
-			s := j.steady(v.col)
+			s, centre := j.steady(v.col)
 			slices.Sort(s)
 			x.Samples = len(s)
-			x.Median = some(sortedMedian(s))
+			x.Median = some(centre)
 			if lo, hi, ok := medianInterval(s); ok {
-				x.Lo, x.Hi = some(lo), some(hi)
+				x.Lo, x.Hi = some(min(lo, centre)), some(max(hi, centre))
 			}
 		}
 		out = append(out, x)
@@ -75,27 +75,32 @@ func (j *judge) values() []bench.Value {
 	return out
 }
 
-// steady are a column's figures without what each round as a whole was off, so
-// that two versions' medians differ by about the change between them also where
-// the machine's speed came and went.
-func (j *judge) steady(col int) []float64 {
+// steady are a column's figures without what each round as a whole was off, and
+// their centre, which is the level that changes are worked out from: so the
+// figures of two versions differ by the change between them also where the
+// machine's speed came and went.
+func (j *judge) steady(col int) (s []float64, centre float64) {
 	t := j.t
 	if t.n < 2 || t.k < 2 {
-		return j.figures(col)
+		s = j.figures(col)
+		return s, median(s)
 	}
 	rounds := make([]float64, t.n)
 	for r := range rounds {
-		rounds[r] = median(slices.Clone(t.x[r*t.k : (r+1)*t.k]))
+		rounds[r] = median(t.x[r*t.k : (r+1)*t.k])
 	}
-	centre := median(slices.Clone(rounds))
-	s := make([]float64, t.n)
-	for r := range s {
-		s[r] = t.x[r*t.k+col] - rounds[r] + centre
+	middle := median(rounds)
+	back := func(x float64) float64 {
 		if t.log {
-			s[r] = math.Exp(s[r])
+			return math.Exp(x + middle)
 		}
+		return x + middle
 	}
-	return s
+	s = make([]float64, t.n)
+	for r := range s {
+		s[r] = back(t.x[r*t.k+col] - rounds[r])
+	}
+	return s, back(j.levels.level[col])
 }
 
 // figures are a column's, of complete rounds if there are any.
