@@ -56,42 +56,56 @@ func (l *lines) Note(text string) { fmt.Fprintf(l.w, "note: %s\n", printable(tex
 
 // bars draws one bar for each stage.
 type bars struct {
-	p   *mpb.Progress
-	bar *mpb.Bar
+	p     *mpb.Progress
+	bar   *mpb.Bar
+	label *label
+	total int
+}
 
-	mu   sync.Mutex // guards what the drawing goroutine reads
-	what string
-	left time.Duration
+// label is what stands behind a bar. The drawing goroutine reads it.
+type label struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (l *label) set(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = text
+}
+
+func (l *label) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text
 }
 
 func (b *bars) Stage(name string, total int) {
 	b.finish()
-	b.set("", 0)
+	b.label, b.total = &label{}, total
+	shown := b.label
 	b.bar = b.p.AddBar(int64(max(total, 1)),
 		mpb.PrependDecorators(decor.Name(name, decor.WCSyncSpaceR), decor.CountersNoUnit("%d/%d", decor.WCSyncSpace)),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			return prefixed(" ", b.what) + leftText(b.left)
-		})))
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return shown.String() })))
 }
 
 func (b *bars) Done(n int, what string, left time.Duration) {
-	b.set(printable(what), left)
+	b.label.set(prefixed(" ", printable(what)) + leftText(left))
 	b.bar.SetCurrent(int64(n))
 }
 
 func (b *bars) Note(text string) { fmt.Fprintf(b.p, "note: %s\n", printable(text)) }
 
-func (b *bars) set(what string, left time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.what, b.left = what, left
-}
-
-// finish leaves the bar of the stage that ends as it stands.
+// finish leaves the bar of the stage that ends as it stands; one whose number of
+// units was unknown is full.
 func (b *bars) finish() {
-	if b.bar != nil && !b.bar.Completed() {
+	if b.bar == nil || b.bar.Completed() {
+		return
+	}
+	b.label.set("")
+	if b.total == 0 {
+		b.bar.SetCurrent(1)
+	} else {
 		b.bar.Abort(false)
 	}
 }
