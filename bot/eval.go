@@ -200,32 +200,13 @@ func (c *evalCommand) evaluate(ctx context.Context, t *terminal, in eval.Input, 
 // place prepares the folder for checkouts and builds, and the sandbox's options.
 // The returned function removes the folder.
 func (f *measureFlags) place(o *eval.Options) (func(), error) {
-	parent := f.WorkDir
-	if parent == "" {
-		parent = "/var/tmp"
-		if _, err := os.Stat(parent); err != nil {
-			parent = os.TempDir()
-		}
-	} else if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, usage(fmt.Errorf("--work-dir: %w", err))
-	}
-	dir, err := os.MkdirTemp(parent, "patchbench-")
+	w, err := newWorkFolder(f.WorkDir)
 	if err != nil {
-		return nil, usage(fmt.Errorf("no folder for checkouts and builds: %w; name one with --work-dir", err))
-	}
-	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	// The uid that programs run under passes through, but cannot list.
-	if err := os.Chmod(dir, 0o711); err != nil {
-		return nil, err
-	}
-	o.WorkDir = filepath.Join(dir, "work")
-	if err := os.Mkdir(o.WorkDir, 0o711); err != nil {
-		return nil, err
-	}
+	o.WorkDir = w.work
 	o.Sandbox = sandbox.Options{UID: f.SandboxUID, Unsafe: f.Unsafe}
-	return func() { eval.RemoveAll(dir) }, nil
+	return w.remove, nil
 }
 
 // noSpace adds what to do to an error that means a full disk.
