@@ -2,8 +2,8 @@
 // benchmark's metric change, by how much, and how sure is that. It is the last
 // stage of measuring, behind bench/sample, and pure: samples and a seed go in,
 // comparisons come out, and equal input gives equal output. It runs, reads and
-// writes nothing, and it does not say when rounds are run, only which
-// benchmarks still need some.
+// writes nothing. Which benchmarks further rounds could decide is in the Result,
+// and Next says where the time that is left is best spent.
 //
 // The walk through one row (a benchmark's metric):
 //
@@ -82,6 +82,8 @@ type Open struct {
 	Rounds int // complete rounds so far, of the row that has fewest
 	// Needed is about how many rounds in all would decide the benchmark's open rows.
 	Needed int
+	// Needs are the rounds in all that would decide each open step, totals too.
+	Needs  []int
 	Reason string
 }
 
@@ -93,7 +95,8 @@ var (
 const (
 	defaultMargin = 0.01
 	defaultAlpha  = 0.05
-	// stepShare of alpha is for the steps, the rest for the totals.
+	// stepShare of alpha is for the steps, the rest for the totals. With two
+	// builds both are one question, which has all of it.
 	stepShare = 0.8
 	// cpuWeight is how much more of alpha a cpu row has than the benchmark's
 	// other rows: with wall, cpu and rss four fifths. cpu is where small changes
@@ -141,6 +144,16 @@ func (o Options) plan() plan {
 	return p
 }
 
+// lookFor is the first look that has n rounds, the last when none has.
+func (p plan) lookFor(n int) int {
+	for _, l := range p.looks {
+		if l.rounds >= n {
+			return l.rounds
+		}
+	}
+	return p.last()
+}
+
 // last is the number of rounds after which nothing more is asked for.
 func (p plan) last() int { return p.looks[len(p.looks)-1].rounds }
 
@@ -184,16 +197,28 @@ func Compare(versions []bench.Version, samples []bench.Sample, failures []bench.
 		weights += r.weight()
 	}
 	var res Result
-	open := map[string]int{}
+	needs := make([][]int, len(rows))
+	busy := map[string]bool{} // benchmarks whose cpu time is open
 	for i, r := range rows {
 		j := judge{plan: pl, row: r, share: r.weight() / max(weights, 1)}
 		j.draw = newDraw(pl.seed, uint64(i))
-		c, need := j.comparison()
+		var c bench.Comparison
+		c, needs[i] = j.comparison()
 		res.Comparisons = append(res.Comparisons, c)
-		if need == 0 {
+		if r.metric.Name == bench.CPU.Name {
+			busy[r.key] = len(needs[i]) > 0
+		}
+	}
+	open := map[string]int{}
+	for i, r := range rows {
+		k, c := r.key, res.Comparisons[i]
+		if cpuOpen, has := busy[k]; has && !cpuOpen && r.metric.Name == bench.Wall.Name && c.Rounds >= pl.looks[0].rounds && !hints(c) {
 			continue
 		}
-		k := r.key
+		if len(needs[i]) == 0 {
+			continue
+		}
+		need := pl.lookFor(slices.Max(needs[i]))
 		at, ok := open[k]
 		if !ok {
 			at = len(res.Open)
@@ -202,12 +227,29 @@ func Compare(versions []bench.Version, samples []bench.Sample, failures []bench.
 		}
 		e := &res.Open[at]
 		e.Rounds = min(e.Rounds, c.Rounds)
+		e.Needs = append(e.Needs, needs[i]...)
 		if need > e.Needed {
-			e.Needed, e.Metric, e.Reason = need, c.Metric, needs(c.Metric, need)
+			e.Needed, e.Metric, e.Reason = need, c.Metric, needsText(c.Metric, need)
 		}
 	}
 	pointOut(res.Comparisons)
 	return res
+}
+
+// hints says that an unclear step of the row may well be a change: its estimate
+// lies beyond what chance gives once in 100 steps. Wall time whose cpu time is
+// settled gets no rounds without such a hint: on a machine that is not idle it
+// would take all the time there is, and be unclear in the end.
+func hints(c bench.Comparison) bool {
+	for _, s := range append(slices.Clone(c.Steps), c.Total) {
+		if s.Verdict != bench.Unclear || s.Lo == nil || s.Hi == nil {
+			continue
+		}
+		if half := (*s.Hi - *s.Lo) / 2; math.Abs(*s.Change)*1.96 > doubtZ*half {
+			return true
+		}
+	}
+	return false
 }
 
 // pointOut tells in a step that is unclear what an exact figure of the same

@@ -25,12 +25,12 @@ type judge struct {
 	// that one was below its threshold.
 	totalP   float64
 	totalHit bool
-	need     int // rounds that would decide the row, 0 when nothing is open
+	needs    []int // for each open step the rounds in all that would decide it
 }
 
-// comparison judges the row. need is how many rounds in all would decide it, 0
-// if further rounds are not wanted.
-func (j *judge) comparison() (c bench.Comparison, need int) {
+// comparison judges the row. needs are, for each open step, how many rounds in
+// all would decide it; none if further rounds are not wanted.
+func (j *judge) comparison() (c bench.Comparison, needs []int) {
 	m := j.metric
 	c = bench.Comparison{
 		Benchmark: j.name, Params: j.params, Metric: m.Name, Unit: m.Unit, Better: m.Better,
@@ -53,7 +53,7 @@ func (j *judge) comparison() (c bench.Comparison, need int) {
 	c.Warnings = append(c.Warnings, j.warnings()...)
 	j.twins(&c)
 	c.Detectable = j.detectable()
-	return c, j.need
+	return c, j.needs
 }
 
 // values gives each version's median.
@@ -135,13 +135,9 @@ func (j *judge) fit() {
 	first, last := j.ends()
 	for _, l := range j.looks {
 		t := j.t.first(l.rounds).adjusted(j.cells, j.seg.segments(), j.metric.Name)
-		j.seg.refine(t, l.alpha*stepShare*j.share, j.draw)
-		if first < last {
-			w := ones(make([]float64, t.n))
-			if t.k > 2 {
-				w = t.weights(j.seg.segments())
-			}
-			p := t.pair(first, last, w, j.totalThreshold(l), j.draw)
+		j.seg.refine(t, l.alpha*j.stepShare()*j.share, j.draw)
+		if first < last && t.k > 2 {
+			p := t.pair(first, last, t.weights(j.seg.segments()), j.totalThreshold(l), j.draw)
 			j.totalP = min(j.totalP, p)
 			j.totalHit = j.totalHit || p <= j.totalThreshold(l)
 		}
@@ -179,6 +175,14 @@ func (j *judge) narrow() {
 			b.to--
 		}
 	}
+}
+
+// stepShare is the steps' part of the row's alpha.
+func (j *judge) stepShare() float64 {
+	if first, last := j.ends(); j.t.k == 2 && first < last {
+		return 1
+	}
+	return stepShare
 }
 
 func (j *judge) totalThreshold(l look) float64 { return l.alpha * (1 - stepShare) * j.share }
@@ -315,12 +319,12 @@ func (j *judge) decide(s *bench.Step, e effect, sig *bound, a, b int) {
 		s.Verdict = j.direction(e.diff)
 	case sig != nil:
 		k := j.roundsFor(e, m)
-		s.Verdict, s.Reason = bench.Unclear, "significant, but its interval holds 0; "+needs("", k)
+		s.Verdict, s.Reason = bench.Unclear, "significant, but its interval holds 0; "+needsText("", k)
 		j.open(k)
 	default:
 		s.Verdict = bench.Unclear
 		k := j.roundsFor(e, m)
-		s.Reason = needs("", k)
+		s.Reason = needsText("", k)
 		j.open(k)
 	}
 }
@@ -371,7 +375,7 @@ func (j *judge) critical() float64 {
 		alpha = j.plan.looks[0].alpha
 	}
 	m := float64(len(contrasts(max(2, j.t.k)))) / 2
-	p := alpha * stepShare * j.share / max(1, m)
+	p := alpha * j.stepShare() * j.share / max(1, m)
 	return distuv.UnitNormal.Quantile(1 - max(p, 1e-12)/2)
 }
 
@@ -411,8 +415,8 @@ func (j *judge) roundsFor(e effect, margin float64) int {
 	return max(j.t.n+1, j.firstLook(), int(math.Ceil(need)))
 }
 
-// needs words a number of rounds with two figures.
-func needs(metric string, n int) string {
+// needsText words a number of rounds with two figures.
+func needsText(metric string, n int) string {
 	if metric != "" {
 		metric += " "
 	}
@@ -426,18 +430,12 @@ func needs(metric string, n int) string {
 	return metric + "needs about " + strconv.Itoa((n+step-1)/step*step) + " rounds"
 }
 
-// open says that a step would be decided with n rounds in all; what is asked for
-// is the next look that has as many.
+// open says that a step would be decided with n rounds in all.
 func (j *judge) open(n int) {
 	if j.final || !j.metric.Tested || j.t.n >= j.last() || n > j.last() && j.t.n >= futileFrom {
 		return
 	}
-	for _, l := range j.plan.looks {
-		if l.rounds > j.t.n && l.rounds >= min(n, j.last()) {
-			j.need = max(j.need, l.rounds)
-			return
-		}
-	}
+	j.needs = append(j.needs, max(j.t.n+1, min(n, j.last())))
 }
 
 // firstLook is the number of rounds of the first look.

@@ -105,7 +105,7 @@ func (j *judge) doubt(s *bench.Step, a, b int) {
 	}
 	s.Verdict = bench.Unclear
 	k := j.roundsFor(e, j.marginAt(a))
-	s.Reason = fmt.Sprintf("alone the two versions differ by %+.1f %%; %s", 100*ch, needs("", k))
+	s.Reason = fmt.Sprintf("alone the two versions differ by %+.1f %%; %s", 100*ch, needsText("", k))
 	j.open(k)
 }
 

@@ -37,7 +37,7 @@ func (j *judge) twins(c *bench.Comparison) {
 		withdraw(&c.Steps[i], why)
 	}
 	withdraw(&c.Total, why)
-	j.need = 0
+	j.needs = nil
 }
 
 func withdraw(s *bench.Step, why string) {
