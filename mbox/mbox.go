@@ -98,6 +98,10 @@ type Patch struct {
 	// DiffSHA256 is the hex SHA-256 of Diff from its first header line to the
 	// end of the last hunk or binary part.
 	DiffSHA256 string `json:"diff_sha256"`
+	// Node and Parent are Mercurial's ids of the change and of what it was made
+	// on, hex; "" for other patches.
+	Node   string `json:"node,omitempty"`
+	Parent string `json:"parent,omitempty"`
 	// Diff is the change as bytes, never converted between charsets.
 	Diff []byte `json:"-"`
 	// Notes is the text between `---` and the diff: changelog and diffstat.

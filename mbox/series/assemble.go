@@ -101,7 +101,7 @@ func byTime(a, b *record) int {
 	if a.id == "" && b.id == "" {
 		return a.seq - b.seq
 	}
-	return cmp.Or(a.when.Compare(b.when), strings.Compare(a.key, b.key), a.bytes-b.bytes, strings.Compare(a.raw, b.raw))
+	return cmp.Or(a.when.Compare(b.when), strings.Compare(a.key, b.key), a.bytes-b.bytes, cmp.Compare(a.sum, b.sum), strings.Compare(a.raw, b.raw))
 }
 
 // dropDoubles keeps one of each message that came more than once: the smallest,

@@ -12,6 +12,7 @@ package series
 
 import (
 	"fmt"
+	"hash/crc32"
 	"strconv"
 	"strings"
 	"time"
@@ -79,11 +80,14 @@ type record struct {
 	patches   []patch.Found
 	text      string
 	hints     patch.Hints
-	bytes     int  // of the raw mail
-	bare      bool // a patch of hg export, no mail
+	bytes     int    // of the raw mail
+	sum       uint32 // of the raw mail; orders mails that are alike in all else
+	bare      bool   // a patch of hg export, no mail
 
 	skip string // why it is no part of a series, "" if it is
 }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Add takes one message in.
 func (c *Collector) Add(m *mbox.Message) {
@@ -91,7 +95,7 @@ func (c *Collector) Add(m *mbox.Message) {
 	r := &record{
 		seq: len(c.records), id: m.ID, key: m.Key(), position: m.Position, raw: m.Subject,
 		subject: patch.ParseSubject(m.Subject), author: patch.Author(m), date: m.Date, received: m.Received,
-		patches: content.Patches, hints: content.Hints, bytes: len(m.Raw), lists: m.Lists,
+		patches: content.Patches, hints: content.Hints, bytes: len(m.Raw), sum: crc32.Checksum(m.Raw, castagnoli), lists: m.Lists,
 	}
 	r.when = sent(m)
 	r.submitter = strings.ToLower(r.author.Email)

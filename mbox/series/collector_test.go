@@ -27,7 +27,7 @@ func change(file, to string) string {
 	return fmt.Sprintf("diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1 +1 @@\n-old\n+%[2]s\n", file, to)
 }
 
-func (m mail) message(t *testing.T) *mbox.Message {
+func (m mail) message(t testing.TB) *mbox.Message {
 	t.Helper()
 	if m.from == "" {
 		m.from = "A U Thor <author@example.com>"
@@ -198,6 +198,16 @@ var assemblies = []struct {
 		{id: "o", re: "a", subject: "[PATCH v2 1/2] x1", minute: 30, from: "Other <other@example.org>"},
 		{id: "p", re: "o", subject: "[PATCH v2 2/2] x2", minute: 31, from: "Other <other@example.org>"},
 	}, []string{"a v1 2/2 1=a 2=b", "o v2 2/2 1=o 2=p"}},
+	{"replacement with a cover of its own", []mail{
+		{id: "c", subject: "[PATCH v2 0/2] x", body: none},
+		{id: "a", re: "c", subject: "[PATCH v2 1/2] x1", minute: 1},
+		{id: "b", re: "c", subject: "[PATCH v2 2/2] x2", minute: 2},
+		{id: "c1", re: "c", subject: "[PATCH v2.1 0/2] x", minute: 20, body: none},
+		{id: "b1", re: "c1", subject: "[PATCH v2.1 2/2] x2", minute: 21},
+	}, []string{
+		"c1 v2 2/2 cover 1=a 2=b1; patch 2 is that of v2.1",
+		"skipped c: replaced by v2.1 0/2", "skipped b: replaced by v2.1 2/2",
+	}},
 	{"replacement that came without its series", []mail{
 		{id: "b1", subject: "[PATCH v5.1 2/3] x2"},
 	}, []string{"b1 v5 1/3 missing [1 3] 2=b1"}},

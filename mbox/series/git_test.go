@@ -293,7 +293,7 @@ func TestTransferEncodings(t *testing.T) {
 	}
 }
 
-func parse(t *testing.T, mail string) *mbox.Message {
+func parse(t testing.TB, mail string) *mbox.Message {
 	t.Helper()
 	m, err := mbox.ParseMessage([]byte(mail), "test")
 	if err != nil {

@@ -261,6 +261,13 @@ func (a *assembler) replacements() {
 				q.slots[n] = p.slots[n]
 				q.notes = append(q.notes, fmt.Sprintf("patch %d is that of v%d.%d", n, p.version, p.minor))
 			}
+			if p.cover != nil {
+				if old := q.cover; old != nil {
+					old.skip = fmt.Sprintf("replaced by v%d.%d 0/%d", p.version, p.minor, p.total)
+					q.records = slices.DeleteFunc(q.records, func(r *record) bool { return r == old })
+				}
+				q.cover = p.cover
+			}
 			q.records = append(q.records, p.records...)
 			p.merged = q
 			break

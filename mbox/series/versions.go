@@ -23,7 +23,7 @@ func (a *assembler) versions() {
 		if p.before = a.predecessor(p, earlier); p.before != nil {
 			if q := p.before; !p.hasVersion {
 				p.version = q.version
-				if !p.resend {
+				if !p.resend && !p.sameNodes(q) {
 					p.version++
 				}
 			}
@@ -89,6 +89,17 @@ func (a *assembler) predecessor(p *posting, earlier []*posting) *posting {
 		}
 	}
 	return best
+}
+
+// sameNodes says that all patches are the same Mercurial changes: a resend.
+func (p *posting) sameNodes(q *posting) bool {
+	for n, s := range p.slots {
+		node := s.patch.Patch.Node
+		if node == "" || q.slots[n] == nil || q.slots[n].patch.Patch.Node != node {
+			return false
+		}
+	}
+	return len(p.slots) > 0
 }
 
 func (p *posting) supersedes() string {
@@ -240,6 +251,9 @@ func (p *posting) build() {
 		s.Supersedes = &id
 	}
 	p.addHints(&s)
+	if first := p.slots[1]; s.Base == nil && first != nil && first.patch.Patch.Parent != "" {
+		s.Base = &mbox.Base{Commit: first.patch.Patch.Parent, How: mbox.HowParentNode, Reason: "Mercurial's parent of the first patch"}
+	}
 	p.series = s
 }
 

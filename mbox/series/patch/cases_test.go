@@ -181,7 +181,7 @@ func readings(m *mbox.Message, want caseMail) []string {
 			segs = append(segs, segment{p.Body, p.Charset})
 		}
 	}
-	i := readInfo(segs, false)
+	i := readInfo(segs, false, false)
 	author, subject, date := Author(m), ParseSubject(m.Subject).Text, m.Date
 	if len(i.rest) > 0 { // git heeds the body's headers in a patch alone
 		if i.hasFrom {
@@ -382,7 +382,7 @@ func checkMailsplit(dir string, c sharedCase) []string {
 	}
 	var bad []string
 	for i, m := range messages {
-		log := readInfo([]segment{{m.Parts[0].Body, m.Parts[0].Charset}}, false).log
+		log := readInfo([]segment{{m.Parts[0].Body, m.Parts[0].Charset}}, false, false).log
 		if !oneOf(want.SHA256[i], log) {
 			bad = append(bad, fmt.Sprintf("message %d: %q", i+1, log))
 		}

@@ -23,14 +23,15 @@ type info struct {
 	charset    string // of the part in which rest begins
 	scissors   bool   // a scissors line was heeded
 
-	hg           bool
+	hg           bool // `# HG changeset patch` was read
+	hgMail       bool // hg email sent it, with that line or (--plain) without
 	node, parent string
 }
 
 // readInfo follows git mailinfo line by line; scissors says whether a scissors
-// line restarts the message.
-func readInfo(segs []segment, scissors bool) info {
-	var out info
+// line restarts the message, hgMail whether hg email sent it.
+func readInfo(segs []segment, scissors, hgMail bool) info {
+	out := info{hgMail: hgMail}
 	var log strings.Builder
 	inHeader := true
 	var folded []byte // in-body header still open
@@ -93,7 +94,7 @@ func readInfo(segs []segment, scissors bool) info {
 				}
 			}
 			if scissors && isScissors(chomp(line)) {
-				out = info{charset: seg.charset, scissors: true}
+				out = info{charset: seg.charset, scissors: true, hgMail: hgMail}
 				log.Reset()
 				inHeader, logStart = true, len(b)
 				pos = end
@@ -163,6 +164,7 @@ func (o *info) header(line []byte, charset string) {
 // breaks says that the commit message ends before this line: git's rule, or
 // Mercurial's, for which a bare --- is text.
 func (o *info) breaks(b []byte, pos int, line []byte) bool {
+	hg := o.hg || o.hgMail
 	switch line[0] {
 	case 'd':
 		return bytes.HasPrefix(line, []byte("diff -"))
@@ -173,9 +175,9 @@ func (o *info) breaks(b []byte, pos int, line []byte) bool {
 			return false
 		}
 		if line[3] == ' ' && len(line) > 4 && !isSpace(line[4]) {
-			return !o.hg || bytes.HasPrefix(b[lineEnd(b, pos):], []byte("+++ "))
+			return !hg || bytes.HasPrefix(b[lineEnd(b, pos):], []byte("+++ "))
 		}
-		return !o.hg && len(bytes.TrimSpace(line[3:])) == 0
+		return !hg && len(bytes.TrimSpace(line[3:])) == 0
 	}
 	return false
 }

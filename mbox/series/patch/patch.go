@@ -36,8 +36,6 @@ type Found struct {
 	// Scissors and InBody say what in the mail's body marked it as a patch: a
 	// scissors line, or a From, Subject or [PATCH] line.
 	Scissors, InBody bool
-	// Node and Parent are Mercurial's ids of the change and what it was made on.
-	Node, Parent string
 }
 
 // Content is what one mail holds.
@@ -113,6 +111,11 @@ func (c *Content) takeMercurial(m *mbox.Message) {
 	s := &c.Patches[0].Subject
 	s.N, s.Total, s.Numbered = index, total, true
 	c.Patches[0].Patch.N = index
+	if p := &c.Patches[0].Patch; p.Node == "" {
+		if node := strings.TrimSpace(m.Header("X-Mercurial-Node")); isHex(node) {
+			p.Node = node
+		}
+	}
 	if first := strings.Trim(m.Header("X-Mercurial-Series-Id"), "<> \t"); first != m.ID {
 		c.First = first
 	}
@@ -165,10 +168,11 @@ func (c *Content) fromText(m *mbox.Message, header Subject, segs []segment) []Fo
 		}
 		return found
 	}
-	info := readInfo(segs, false)
+	hgMail := m.Header("X-Mercurial-Node") != ""
+	info := readInfo(segs, false, hgMail)
 	d, ok := findDiff(info.rest)
 	if ok && (header.Reply || c.cut) {
-		if cut := readInfo(segs, true); cut.scissors {
+		if cut := readInfo(segs, true, hgMail); cut.scissors {
 			if cd, cok := findDiff(cut.rest); cok {
 				info, d, ok = cut, cd, true
 			}
@@ -218,7 +222,7 @@ func (c *Content) fromText(m *mbox.Message, header Subject, segs []segment) []Fo
 	}
 	if info.hg {
 		f.Patch.Style = mbox.StyleHg
-		f.Node, f.Parent = info.node, info.parent
+		f.Patch.Node, f.Patch.Parent = info.node, info.parent
 		if log := stripSpace(info.log); log != "" {
 			title, info.log, _ = strings.Cut(log, "\n")
 		}

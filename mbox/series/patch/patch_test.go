@@ -64,8 +64,8 @@ func describe(c Content) string {
 		p := f.Patch
 		fmt.Fprintf(&out, "patch %d: number %d of %d, version %d, %s\n", i+1, f.Subject.N, f.Subject.Total, f.Subject.Version, p.Style)
 		fmt.Fprintf(&out, "author: %s\ndate: %s\nfiles: %s\n", p.Author, p.Date.Format(time.RFC3339), strings.Join(p.Files, ", "))
-		if f.Node != "" {
-			fmt.Fprintf(&out, "node: %s, parent: %s\n", f.Node, f.Parent)
+		if p.Node != "" {
+			fmt.Fprintf(&out, "node: %s, parent: %s\n", p.Node, p.Parent)
 		}
 		fmt.Fprintf(&out, "message:\n%snotes: %q\ndiff:\n%s", indent(p.Message), p.Notes, indent(string(p.Diff)))
 	}
