@@ -30,6 +30,7 @@ var layer = map[string]int{
 	"bench/build":       20,
 	"bench/sample":      20,
 	"bench/compare":     20,
+	"bench/claims":      20,
 	"store":             30,
 	"bot/eval":          40,
 	"bot/report":        40,

@@ -21,7 +21,9 @@ type Evaluation struct {
 	Versions []bench.Version    `json:"versions"`
 	Results  []bench.Comparison `json:"results"`
 	Failures []bench.Failure    `json:"failures"`
-	Claims   []string           `json:"claims"`
+	// Claims are the numbers that the series gives for itself, each set beside what
+	// was measured.
+	Claims []bench.Claim `json:"claims"`
 	// Conflict is set when a patch did not apply; the patches from it on have
 	// no version.
 	Conflict *mbox.Conflict `json:"conflict,omitempty"`

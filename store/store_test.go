@@ -58,7 +58,7 @@ func sample(id string) *Evaluation {
 			Warnings:   []string{},
 		}},
 		Failures: []bench.Failure{{N: 1, Benchmark: "sort", Signal: "SIGSEGV", Status: -1, LogTail: "x"}},
-		Claims:   []string{}, Warnings: []string{"w"},
+		Claims:   []bench.Claim{}, Warnings: []string{"w"},
 		Conflict: &mbox.Conflict{N: 2, Files: []mbox.ConflictFile{{Path: "a.c", Hunk: 2, Line: 9, Reason: "context differs"}}},
 		NotTried: []int{3},
 		Rounds:   20, Seed: math.MaxUint64, Stopped: StoppedDecided, Margin: 0.01,
@@ -70,7 +70,7 @@ func TestRoundTrip(t *testing.T) {
 	bare := &Evaluation{ID: "20261130-000000"}
 	bareBack := &Evaluation{
 		ID: "20261130-000000", Versions: []bench.Version{}, Results: []bench.Comparison{},
-		Failures: []bench.Failure{}, Claims: []string{}, Warnings: []string{},
+		Failures: []bench.Failure{}, Claims: []bench.Claim{}, Warnings: []string{},
 	}
 	nils := &Evaluation{
 		ID: "n", Series: &mbox.Series{Patches: []mbox.Patch{{N: 1, Diff: []byte("kept elsewhere")}}},
@@ -85,7 +85,7 @@ func TestRoundTrip(t *testing.T) {
 		Results: []bench.Comparison{{
 			Benchmark: "a", Params: map[string]string{}, Values: []bench.Value{}, Steps: []bench.Step{}, Warnings: []string{},
 		}},
-		Failures: []bench.Failure{}, Claims: []string{}, Warnings: []string{}, Conflict: &mbox.Conflict{N: 1, Files: []mbox.ConflictFile{}},
+		Failures: []bench.Failure{}, Claims: []bench.Claim{}, Warnings: []string{}, Conflict: &mbox.Conflict{N: 1, Files: []mbox.ConflictFile{}},
 	}
 	bad, badBack := sample("b"), sample("b")
 	bad.Headline, badBack.Headline = "a\xff\ufffd\\ufffd", "a\ufffd\ufffd\\ufffd"

@@ -293,6 +293,7 @@ func (r *run) finish(ctx context.Context) (*store.Evaluation, error) {
 		r.e.Stopped = store.StoppedDecided
 	}
 	r.judge(true)
+	r.e.Claims = r.claims()
 	r.e.Verdict, r.e.Headline = r.summary()
 	r.e.Host.LoadAfter, r.e.Host.PressureAfter = sample.Pressure()
 	return r.e, r.keep(ctx, nil)

@@ -1,0 +1,211 @@
+package claims
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"patchbench/bench"
+)
+
+const about = `(?:(?:about|around|roughly|approximately|approx\.?|almost|nearly|just|over|under|more than|less than|up to|only|~)\s*)*`
+
+var (
+	// Each gives before as its first and after as its second group.
+	forward = []*regexp.Regexp{
+		regexp.MustCompile(`(?i)\bfrom\s+` + about + `(` + quantity + `)(?:\s+[a-z(][\w()/%-]*){0,4}?\s+(?:down\s+|up\s+)?to\s+(?:[a-z]+\s+)?` + about + `(` + quantity + `)`),
+		regexp.MustCompile(`(` + quantity + `)\s*(?:--?>|=>|→|\.\.\.>)\s*` + `~?(` + quantity + `)`),
+		regexp.MustCompile(`(?i)\b(?:before|old|baseline|base|without|master|unpatched|parent|HEAD[~^]1?)\b[^:=\n.]{0,30}[:=]\s*` + about + `(` + quantity + `)[^:=]{0,60}?\b(?:after|new|with|patched|now|HEAD|this)\b[^:=\n.]{0,30}[:=]\s*` + about + `(` + quantity + `)`),
+		regexp.MustCompile(`(?i)(` + quantity + `)\s+(?:before|without|for\s+the\s+parent|on\s+master|with\s+master|unpatched)\b[^.0-9]{0,40}?(?:\band|\bbut|,|;|\bvs\.?|\bto)\s+` + about + `(` + quantity + `)\s+(?:after|with|for\s+this|on\s+this|patched|now)`),
+		regexp.MustCompile(`(?i)\b(?:took|used to take)\s+` + about + `(` + quantity + `)[^.0-9]{0,50}?\b(?:now|after|takes)\b[^.0-9]{0,30}?` + about + `(` + quantity + `)`),
+		regexp.MustCompile(`(?i)\bbefore\b[^.0-9]{0,50}?\b(?:took|takes)\s+` + about + `(` + quantity + `)[^.0-9]{0,60}?\b(?:after|now)\b[^.0-9]{0,40}?` + about + `(` + quantity + `)`),
+	}
+	// These give after first.
+	backward = []*regexp.Regexp{
+		regexp.MustCompile(`(?i)(` + quantity + `)\s*,?\s+(?:instead of|rather than|down from|up from|where it (?:was|took))\s+(?:the\s+|previous\s+)*` + about + `(` + quantity + `)`),
+	}
+
+	gainWords = `faster|quicker|speed-?\s?ups?|(?:performance |speed |run-?time |overall )?improvements?|(?:performance )?boost|better performance`
+	lessWords = `reductions?|less|fewer|smaller|savings?|drop|decrease|lower|shorter`
+	moreWords = `slower|larger|bigger|more|increase|overhead|longer|higher`
+
+	factorRE   = regexp.MustCompile(`(?i)(` + number + `)(?:\s?(?:±|\+-)\s?` + number + `)?\s?(?:x|×|times|-fold|fold)\s+(?:as\s+|is\s+)?(?:(` + gainWords + `)|(` + lessWords + `)|(` + moreWords + `))\b`)
+	percentRE  = regexp.MustCompile(`(?i)(` + number + `)\s?(?:%|percent|per cent)\s+(?:(?:performance|speed|cpu|memory|time|of a|wall)\s+)?(?:(` + gainWords + `)|(` + lessWords + `)|(` + moreWords + `))\b`)
+	byRE       = regexp.MustCompile(`(?i)\b(?:(faster|speeds?(?:\s+[\w/'-]+){0,6}?\s+up|sped(?:\s+[\w/'-]+){0,6}?\s+up|speed-?\s?ups?|improv\w+)|(reduc\w+|decreas\w+|sav\w+|drop\w*|shrink\w*|cuts?|lower\w*)|(slow\w*|increas\w+|grow\w*|regress\w*))\b(?:\s+[\w/'()-]+){0,8}?\s+(?:by|of|is)\s+` + about + `(?:a\s+)?(?:(` + number + `)\s?(%|percent|per cent|x\b|×|times\b)|factor\s+of\s+` + about + `(` + number + `))`)
+	signedRE   = regexp.MustCompile(`(?:^|[\s(:,])([-+−]\s?` + number + `)\s?%`)
+	citedRE    = regexp.MustCompile(`\b[0-9a-f]{7,40}\s+\([^)]*\d{4}-\d\d-\d\d\)`)
+	notClaimRE = regexp.MustCompile(`(?i)\b(?:would|could|might|unless|no (?:measurable|noticeable)|not (?:any )?(?:faster|slower)|expected|theoretical(?:ly)?)\b`)
+	grievance  = regexp.MustCompile(`(?i)\b(?:regress\w*|slow-?downs?|caus\w+|increased)\b`)
+	sentenceRE = regexp.MustCompile(`[.!?]["')]?\s+`)
+	labelRE    = regexp.MustCompile(`^\s*(?:[-*]\s+)?([^:]{1,60}):\s`)
+	listedRE   = regexp.MustCompile(`^(?:\s{2,}|\s*[-*]\s|\t)`)
+)
+
+// prose reads what is left, sentence by sentence. An indented line is a
+// sentence of its own.
+func (t *reader) prose() {
+	for i := 0; i < len(t.lines); i++ {
+		line := t.lines[i]
+		if strings.TrimSpace(line) == "" || strings.HasPrefix(strings.TrimSpace(line), "$ ") || strings.Count(line, "|") > 2 {
+			continue
+		}
+		from := i
+		var b strings.Builder
+		b.WriteString(line)
+		listed := listedRE.MatchString(line)
+		for i+1 < len(t.lines) && strings.TrimSpace(t.lines[i+1]) != "" && (!listedRE.MatchString(t.lines[i+1]) || listed && continues(t.lines[i], t.lines[i+1])) {
+			i++
+			b.WriteString("\n" + t.lines[i])
+		}
+		t.paragraph(from, b.String())
+	}
+}
+
+// continues says that a listed line goes on below: with the second half of a
+// pair, or hanging under a bullet.
+func continues(line, next string) bool {
+	depth := func(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
+	trimmed := strings.TrimSpace(line)
+	switch {
+	case strings.HasPrefix(strings.TrimSpace(next), "- "), strings.HasPrefix(strings.TrimSpace(next), "* "):
+		return false
+	case strings.HasPrefix(trimmed, "- "), strings.HasPrefix(trimmed, "* "):
+		return depth(next) == depth(line)+2
+	}
+	token, _, _ := strings.Cut(trimmed, ":")
+	under, _, _ := strings.Cut(strings.TrimSpace(next), ":")
+	return len(token) < 30 && len(under) < 30 && sideOf(token) < 0 && sideOf(under) > 0
+}
+
+func (t *reader) paragraph(from int, text string) {
+	at := 0
+	for at < len(text) {
+		end := len(text)
+		if m := sentenceRE.FindStringIndex(text[at:]); m != nil {
+			end = at + m[1]
+		}
+		t.sentence(from+strings.Count(text[:at], "\n"), text[at:end])
+		at = end
+	}
+}
+
+func (t *reader) sentence(line int, s string) {
+	if !strings.ContainsAny(s, "0123456789") || citedRE.MatchString(s) || notClaimRE.MatchString(s) {
+		return
+	}
+	subject := ""
+	if m := labelRE.FindStringSubmatch(s); m != nil && sideOf(m[1]) == 0 && !strings.ContainsAny(m[1], ",;\n") && !strings.Contains(m[1], ". ") {
+		subject = strings.TrimSpace(m[1])
+	} else if listedRE.MatchString(s) {
+		subject = t.heading(line)
+	}
+	found := false
+	taken := make([]bool, len(s))
+	each := func(re *regexp.Regexp, swap bool) {
+		for _, m := range re.FindAllStringSubmatchIndex(s, -1) {
+			if slices.Contains(taken[m[0]:m[1]], true) {
+				continue
+			}
+			a, okA := parse(s[m[2]:m[3]])
+			b, okB := parse(s[m[4]:m[5]])
+			if swap {
+				a, b = b, a
+			}
+			a, b = agree(a, b)
+			if !okA || !okB || a.unit == "" || b.unit != a.unit || a.value > 0 && b.value > a.value && grievance.MatchString(s) {
+				continue
+			}
+			for i := m[0]; i < m[1]; i++ {
+				taken[i] = true
+			}
+			found = true
+			t.pair(line+strings.Count(s[:m[0]], "\n"), s, subject, s, a, b)
+		}
+	}
+	for _, re := range forward {
+		each(re, false)
+	}
+	for _, re := range backward {
+		each(re, true)
+	}
+	if found {
+		return
+	}
+	t.ratios(line, s, subject)
+}
+
+// ratios reads a sentence that gives no pair: "1.45x faster", "-12 %".
+func (t *reader) ratios(line int, s, subject string) {
+	rate := quantityOf(amount{}, s) == "throughput"
+	say := func(at int, change float64) {
+		t.ratio(line+strings.Count(s[:at], "\n"), s, subject, quantityOf(amount{}, s), change)
+	}
+	n := len(t.claims)
+	for _, m := range factorRE.FindAllStringSubmatchIndex(s, -1) {
+		v, ok := parse(s[m[2]:m[3]])
+		switch {
+		case !ok || v.value <= 0:
+		case m[8] >= 0 || rate:
+			say(m[0], v.value-1)
+		default:
+			say(m[0], 1/v.value-1)
+		}
+	}
+	for _, m := range percentRE.FindAllStringSubmatchIndex(s, -1) {
+		if v, ok := parse(s[m[2]:m[3]]); ok {
+			say(m[0], percent(v.value, m[4] >= 0, m[8] >= 0, rate))
+		}
+	}
+	if len(t.claims) == n {
+		for _, m := range byRE.FindAllStringSubmatchIndex(s, -1) {
+			more, number, unit := m[6] >= 0, "", "x"
+			if m[8] >= 0 {
+				number, unit = s[m[8]:m[9]], s[m[10]:m[11]]
+			} else {
+				number = s[m[12]:m[13]]
+			}
+			v, ok := parse(number)
+			switch {
+			case !ok || v.value <= 0:
+			case unit == "%" || strings.HasPrefix(unit, "per"):
+				say(m[0], percent(v.value, m[2] >= 0, more, rate))
+			case more || rate:
+				say(m[0], v.value-1)
+			default:
+				say(m[0], 1/v.value-1)
+			}
+		}
+	}
+	if len(t.claims) > n {
+		return
+	}
+	for _, m := range signedRE.FindAllStringSubmatchIndex(s, -1) {
+		raw := s[m[2]:m[3]]
+		if v, ok := parse(strings.TrimLeft(raw, "-+− ")); ok {
+			if raw[0] == '+' {
+				say(m[0], v.value/100)
+			} else {
+				say(m[0], -v.value/100)
+			}
+		}
+	}
+}
+
+// percent is the change that p per cent mean. A gain of 100 % and more can only
+// be one of speed.
+func percent(p float64, gain, more, rate bool) float64 {
+	switch {
+	case more, gain && rate:
+		return p / 100
+	case gain && p >= 100:
+		return 1/(1+p/100) - 1
+	}
+	return -min(p/100, 1)
+}
+
+func (t *reader) ratio(line int, text, subject, quantity string, change float64) {
+	if change <= -1 {
+		return
+	}
+	t.add(bench.Claim{Line: line + 1, Text: text, Subject: subject, Quantity: quantity, Change: change})
+}
