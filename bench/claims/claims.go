@@ -31,7 +31,7 @@ import (
 
 // The bounds of what is read and kept of one text.
 const (
-	mostBytes  = 64 << 10
+	mostBytes  = 32 << 10
 	mostClaims = 60
 	mostText   = 200 // bytes of Claim.Text and Claim.Subject
 )

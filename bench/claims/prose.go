@@ -8,21 +8,29 @@ import (
 	"patchbench/bench"
 )
 
+// A pattern is a regular expression that can match only where one of the words
+// (in lower case) stands.
+type pattern struct {
+	words []string
+	re    *regexp.Regexp
+}
+
 const about = `(?:(?:about|around|roughly|approximately|approx\.?|almost|nearly|just|over|under|more than|less than|up to|only|~)\s*)*`
 
 var (
-	// Each gives before as its first and after as its second group.
-	forward = []*regexp.Regexp{
-		regexp.MustCompile(`(?i)\bfrom\s+` + about + `(` + quantity + `)(?:\s+[a-z(][\w()/%-]*){0,4}?\s+(?:down\s+|up\s+)?to\s+(?:[a-z]+\s+)?` + about + `(` + quantity + `)`),
-		regexp.MustCompile(`(` + quantity + `)\s*(?:--?>|=>|→|\.\.\.>)\s*` + `~?(` + quantity + `)`),
-		regexp.MustCompile(`(?i)\b(?:before|old|baseline|base|without|master|unpatched|parent|HEAD[~^]1?)\b[^:=\n.]{0,30}[:=]\s*` + about + `(` + quantity + `)[^:=]{0,60}?\b(?:after|new|with|patched|now|HEAD|this)\b[^:=\n.]{0,30}[:=]\s*` + about + `(` + quantity + `)`),
-		regexp.MustCompile(`(?i)(` + quantity + `)\s+(?:before|without|for\s+the\s+parent|on\s+master|with\s+master|unpatched)\b[^.0-9]{0,40}?(?:\band|\bbut|,|;|\bvs\.?|\bto)\s+` + about + `(` + quantity + `)\s+(?:after|with|for\s+this|on\s+this|patched|now)`),
-		regexp.MustCompile(`(?i)\b(?:took|used to take)\s+` + about + `(` + quantity + `)[^.0-9]{0,50}?\b(?:now|after|takes)\b[^.0-9]{0,30}?` + about + `(` + quantity + `)`),
-		regexp.MustCompile(`(?i)\bbefore\b[^.0-9]{0,50}?\b(?:took|takes)\s+` + about + `(` + quantity + `)[^.0-9]{0,60}?\b(?:after|now)\b[^.0-9]{0,40}?` + about + `(` + quantity + `)`),
+	// Each gives before as its first and after as its second group. Its words are
+	// looked for first, which is much quicker than the pattern.
+	forward = []pattern{
+		{[]string{"from"}, regexp.MustCompile(`(?i)\bfrom\s+` + about + `(` + quantity + `)(?:\s+[a-z(][\w()/%-]*){0,4}?\s+(?:down\s+|up\s+)?to\s+(?:[a-z]+\s+)?` + about + `(` + quantity + `)`)},
+		{[]string{"->", "=>", "→", "..>"}, regexp.MustCompile(`(` + quantity + `)\s*(?:--?>|=>|→|\.\.\.>)\s*` + `~?(` + quantity + `)`)},
+		{[]string{"before", "old", "base", "without", "master", "unpatched", "parent", "head"}, regexp.MustCompile(`(?i)\b(?:before|old|baseline|base|without|master|unpatched|parent|HEAD[~^]1?)\b[^:=\n.]{0,30}[:=]\s*` + about + `(` + quantity + `)[^:=]{0,60}?\b(?:after|new|with|patched|now|HEAD|this)\b[^:=\n.]{0,30}[:=]\s*` + about + `(` + quantity + `)`)},
+		{[]string{"before", "without", "parent", "master", "unpatched"}, regexp.MustCompile(`(?i)(` + quantity + `)\s+(?:before|without|for\s+the\s+parent|on\s+master|with\s+master|unpatched)\b[^.0-9]{0,40}?(?:\band|\bbut|,|;|\bvs\.?|\bto)\s+` + about + `(` + quantity + `)\s+(?:after|with|for\s+this|on\s+this|patched|now)`)},
+		{[]string{"took", "used to take"}, regexp.MustCompile(`(?i)\b(?:took|used to take)\s+` + about + `(` + quantity + `)[^.0-9]{0,50}?\b(?:now|after|takes)\b[^.0-9]{0,30}?` + about + `(` + quantity + `)`)},
+		{[]string{"before"}, regexp.MustCompile(`(?i)\bbefore\b[^.0-9]{0,50}?\b(?:took|takes)\s+` + about + `(` + quantity + `)[^.0-9]{0,60}?\b(?:after|now)\b[^.0-9]{0,40}?` + about + `(` + quantity + `)`)},
 	}
 	// These give after first.
-	backward = []*regexp.Regexp{
-		regexp.MustCompile(`(?i)(` + quantity + `)\s*,?\s+(?:instead of|rather than|down from|up from|where it (?:was|took))\s+(?:the\s+|previous\s+)*` + about + `(` + quantity + `)`),
+	backward = []pattern{
+		{[]string{"instead", "rather", "from", "where"}, regexp.MustCompile(`(?i)(` + quantity + `)\s*,?\s+(?:instead of|rather than|down from|up from|where it (?:was|took))\s+(?:the\s+|previous\s+)*` + about + `(` + quantity + `)`)},
 	}
 
 	gainWords = `faster|quicker|speed-?\s?ups?|(?:performance |speed |run-?time |overall )?improvements?|(?:performance )?boost|better performance`
@@ -89,8 +97,12 @@ func (t *reader) paragraph(from int, text string) {
 	}
 }
 
+// mostSentence is how many bytes a sentence may have: one that is longer is
+// none, and reading it would take long.
+const mostSentence = 1000
+
 func (t *reader) sentence(line int, s string) {
-	if !strings.ContainsAny(s, "0123456789") || citedRE.MatchString(s) || notClaimRE.MatchString(s) {
+	if len(s) > mostSentence || !strings.ContainsAny(s, "0123456789") || citedRE.MatchString(s) || notClaimRE.MatchString(s) {
 		return
 	}
 	subject := ""
@@ -101,8 +113,12 @@ func (t *reader) sentence(line int, s string) {
 	}
 	found := false
 	taken := make([]bool, len(s))
-	each := func(re *regexp.Regexp, swap bool) {
-		for _, m := range re.FindAllStringSubmatchIndex(s, -1) {
+	lower := strings.ToLower(s)
+	each := func(p pattern, swap bool) {
+		if !slices.ContainsFunc(p.words, func(w string) bool { return strings.Contains(lower, w) }) {
+			return
+		}
+		for _, m := range p.re.FindAllStringSubmatchIndex(s, -1) {
 			if slices.Contains(taken[m[0]:m[1]], true) {
 				continue
 			}
@@ -122,11 +138,11 @@ func (t *reader) sentence(line int, s string) {
 			t.pair(line+strings.Count(s[:m[0]], "\n"), s, subject, s, a, b)
 		}
 	}
-	for _, re := range forward {
-		each(re, false)
+	for _, p := range forward {
+		each(p, false)
 	}
-	for _, re := range backward {
-		each(re, true)
+	for _, p := range backward {
+		each(p, true)
 	}
 	if found {
 		return
