@@ -22,6 +22,7 @@ var layer = map[string]int{
 	"bench":             10,
 	"mbox/tree/diff":    15, // the parts of mbox/tree that know no series
 	"mbox/tree/odb":     15,
+	"mbox/tree/merge":   15,
 	"mbox/series/patch": 15, // the part of mbox/series that knows one mail alone
 	"mbox/source":       20,
 	"mbox/series":       20,

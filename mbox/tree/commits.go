@@ -9,7 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"patchbench/mbox"
-	"patchbench/mbox/tree/diff"
+	"patchbench/mbox/tree/merge"
 )
 
 // maxRange bounds the commits of a range.
@@ -105,7 +105,7 @@ func (r *Repo) count(before, after plumbing.Hash, step *Step) (module bool, err 
 			}
 		}
 		if len(data[0])+len(data[1]) <= countLimit {
-			added, deleted := diff.Count(data[0], data[1])
+			added, deleted := merge.Count(data[0], data[1])
 			step.Added += added
 			step.Deleted += deleted
 		}

@@ -48,6 +48,17 @@ func (r *Repo) want(typ plumbing.ObjectType, id plumbing.Hash) ([]byte, error) {
 
 func (r *Repo) blob(id plumbing.Hash) ([]byte, error) { return r.want(plumbing.BlobObject, id) }
 
+// size is the length of an object in bytes.
+func (r *Repo) size(id plumbing.Hash) (int64, error) {
+	r.mu.RLock()
+	o, ok := r.over[id]
+	r.mu.RUnlock()
+	if ok {
+		return int64(len(o.data)), nil
+	}
+	return r.odb.Size(id)
+}
+
 // idOf is the id that git gives to an object.
 func idOf(typ plumbing.ObjectType, data []byte) (id plumbing.Hash) {
 	h := sha1.New()
@@ -210,6 +221,25 @@ func (r *Repo) tree(id plumbing.Hash) ([]entry, error) {
 	r.trees[id] = list
 	r.mu.Unlock()
 	return list, nil
+}
+
+// walk calls f for everything in a tree that is no folder, in git's order.
+func (r *Repo) walk(tree plumbing.Hash, prefix string, f func(string, entry) error) error {
+	list, err := r.tree(tree)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if e.isDir() {
+			err = r.walk(e.id, prefix+e.name+"/", f)
+		} else {
+			err = f(prefix+e.name, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // treeOrder is git's: a folder sorts as if a slash stood behind its name.

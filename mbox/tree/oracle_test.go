@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,14 +24,12 @@ func history(t *testing.T, dir string, rng *rand.Rand, n int) {
 	names := func() []string {
 		return strings.Fields(git(t, dir, "ls-files"))
 	}
-	word := 0
 	text := func(lines int) string {
 		var b strings.Builder
-		word++
 		for range lines {
 			// Few different lines, so that hunks match in several places, and
-			// not those of other files, so that git sees no renames in them.
-			fmt.Fprintf(&b, "line %d of %d\n", rng.IntN(40), word)
+			// files are so alike that git sees renames in them.
+			fmt.Fprintf(&b, "line %d\n", rng.IntN(40))
 		}
 		return b.String()
 	}
@@ -130,11 +129,14 @@ func stackTrees(st *tree.Stack) []string {
 }
 
 // TestAgainstGitAm applies random series to their own base and to commits that
-// have drifted away from it.
+// have drifted away from it. PATCHBENCH_APPLY_HISTORIES says how many histories.
 func TestAgainstGitAm(t *testing.T) {
-	rounds := 5
+	rounds := 6
 	if testing.Short() {
 		rounds = 2
+	}
+	if n, err := strconv.Atoi(os.Getenv("PATCHBENCH_APPLY_HISTORIES")); err == nil {
+		rounds = n
 	}
 	counts := map[string]int{}
 	for seed := range rounds {

@@ -221,6 +221,20 @@ func (s *Store) Read(id plumbing.Hash) (plumbing.ObjectType, []byte, error) {
 	}
 }
 
+// Size gives an object's length in bytes; reading it is cheaper than reading the
+// object. The error is ErrNotFound if the repository does not hold it.
+func (s *Store) Size(id plumbing.Hash) (int64, error) {
+	if p, off, ok := s.find(id); ok {
+		n, err := p.sizeOf(off)
+		if err != nil {
+			return 0, fmt.Errorf("object %s: %s at offset %d: %w", id, p.name, off, err)
+		}
+		return n, nil
+	}
+	_, data, err := s.Read(id)
+	return int64(len(data)), err
+}
+
 // Prefix lists the objects whose hex id starts with a prefix of at least four
 // digits, in no order and each once; at most 256 of them.
 func (s *Store) Prefix(prefix string) []plumbing.Hash {

@@ -1,7 +1,9 @@
 package odb
 
 import (
+	"bufio"
 	"bytes"
+	"compress/zlib"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -221,4 +223,32 @@ func (s *Store) unpack(p *pack, off int64) (plumbing.ObjectType, []byte, error) 
 		s.cache.add(cacheKey{p, chain[i].off}, e)
 	}
 	return e.typ, e.data, nil
+}
+
+// sizeOf is the length of the object at an offset, without unpacking it: that of
+// a delta's result stands at its start.
+func (p *pack) sizeOf(off int64) (int64, error) {
+	h, err := p.header(off)
+	if err != nil {
+		return 0, err
+	}
+	if h.kind != ofsDelta && h.kind != refDelta {
+		return h.size, nil
+	}
+	z, err := zlib.NewReader(bufio.NewReaderSize(io.NewSectionReader(p.file, h.data, math.MaxInt64-h.data), 64))
+	if err != nil {
+		return 0, err
+	}
+	defer z.Close()
+	// Two numbers of at most ten bytes.
+	head := make([]byte, min(20, max(h.size, 0)))
+	if _, err := io.ReadFull(z, head); err != nil {
+		return 0, err
+	}
+	if _, rest, ok := deltaSize(head); ok {
+		if n, _, ok := deltaSize(rest); ok {
+			return n, nil
+		}
+	}
+	return 0, errDelta
 }

@@ -1,4 +1,4 @@
-package diff
+package merge
 
 import (
 	"bytes"
@@ -50,11 +50,11 @@ func changes(base, side []string) []change {
 	return merged
 }
 
-// Merge brings the changes from base to ours and from base to theirs together,
+// Lines brings the changes from base to ours and from base to theirs together,
 // line by line. Changes that overlap or touch and are not the same are a
 // conflict: line is then where it starts in ours, from 1. Binary files conflict
 // as a whole, with line 0.
-func Merge(base, ours, theirs []byte) (out []byte, line int, ok bool) {
+func Lines(base, ours, theirs []byte) (out []byte, line int, ok bool) {
 	switch {
 	case bytes.Equal(ours, theirs), bytes.Equal(base, theirs):
 		return ours, 0, true
@@ -142,25 +142,4 @@ func stringLines(b []byte) []string {
 		lines = append(lines, l)
 	}
 	return lines
-}
-
-// Similarity is the share of the larger file's bytes, from 0 to 1, that stand in
-// lines which both files have.
-func Similarity(a, b []byte) float64 {
-	size := max(len(a), len(b))
-	if size == 0 || isBinary(a) != isBinary(b) {
-		return 0
-	}
-	have := map[string]int{}
-	for _, l := range stringLines(a) {
-		have[l]++
-	}
-	common := 0
-	for _, l := range stringLines(b) {
-		if have[l] > 0 {
-			have[l]--
-			common += len(l)
-		}
-	}
-	return float64(common) / float64(size)
 }
