@@ -34,6 +34,8 @@ var layer = map[string]int{
 	"bench/claims":      20,
 	"store":             30,
 	"bot/eval":          40,
+	"bot/report/plain":  31, // the parts of bot/report that know no evaluation
+	"bot/report/figure": 32,
 	"bot/report":        40,
 	"bot/github":        40,
 	"bot/watch":         50,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bot/report/plain"
 )
 
 // The lengths of what failed, in lines of log and in entries.
@@ -33,7 +34,7 @@ func (r *renderer) failures() []string {
 		var also []int
 		rest := r.e.Versions[i+1:]
 		for len(rest) > 0 && rest[0].State == bench.BuildFailed {
-			if slices.Equal(tail(rest[0].LogTail, longLog, r.inner), tail(v.LogTail, longLog, r.inner)) {
+			if slices.Equal(plain.Tail(rest[0].LogTail, longLog, r.inner), plain.Tail(v.LogTail, longLog, r.inner)) {
 				also = append(also, rest[0].N)
 				said[rest[0].N] = true
 			}
@@ -70,7 +71,7 @@ func (r *renderer) failures() []string {
 		if !first {
 			continue
 		}
-		what := cut(clean(f.Benchmark), r.inner/2) + ": " + clean(how) + ", not measured"
+		what := plain.Cut(plain.Clean(f.Benchmark), r.inner/2) + ": " + plain.Clean(how) + ", not measured"
 		if len(later) > 0 {
 			what += "; " + r.names(later) + " too"
 		}
@@ -83,14 +84,14 @@ func (r *renderer) failures() []string {
 				lines = append(lines, fmt.Sprintf("  and %s", count(len(c.Files)-i, "more place")))
 				break
 			}
-			where := clean(f.Path)
+			where := plain.Clean(f.Path)
 			if f.Hunk > 0 {
 				where += fmt.Sprintf(", hunk %d", f.Hunk)
 			}
 			if f.Line > 0 {
 				where += fmt.Sprintf(", line %d", f.Line)
 			}
-			lines = append(lines, "  "+where+": "+clean(f.Reason))
+			lines = append(lines, "  "+where+": "+plain.Clean(f.Reason))
 		}
 		all = append(all, entry{n: c.N, lines: lines})
 	}
@@ -114,18 +115,18 @@ func (r *renderer) failures() []string {
 			break
 		}
 		if f.n < 0 {
-			lines = append(lines, "  "+cut(f.lines[0], r.inner-2))
+			lines = append(lines, "  "+plain.Cut(f.lines[0], r.inner-2))
 			continue
 		}
 		name := r.patch(f.n)
-		indent := strings.Repeat(" ", 4+columns(name))
+		indent := strings.Repeat(" ", 4+plain.Columns(name))
 		if i == 0 || f.n != before {
 			lines = append(lines, r.heading("  "+name+"  ", f.n))
 		}
 		before = f.n
 		for _, line := range f.lines {
 			deeper := indent + line[:len(line)-len(strings.TrimLeft(line, " "))]
-			for _, part := range wrap(line, r.inner-len(deeper)-2, "  ") {
+			for _, part := range plain.Wrap(line, r.inner-len(deeper)-2, "  ") {
 				lines = append(lines, deeper+part)
 			}
 		}
@@ -133,7 +134,7 @@ func (r *renderer) failures() []string {
 		if i >= longLogs {
 			n = shortLog
 		}
-		for _, line := range tail(f.log, n, r.width-len(indent)-2) {
+		for _, line := range plain.Tail(f.log, n, r.width-len(indent)-2) {
 			lines = append(lines, indent+"| "+line)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bot/report/figure"
+	"patchbench/bot/report/plain"
 )
 
 // An effect is a change that is laid to patch lo, or to somewhere in lo..hi, or
@@ -112,7 +114,7 @@ func (r *renderer) patchByPatch(most int) []string {
 				text += " and by "
 			}
 		}
-		more := wrap(text+r.names(dropped), r.inner-2, "  ")
+		more := plain.Wrap(text+r.names(dropped), r.inner-2, "  ")
 		for _, line := range more {
 			body = append(body, "  "+line)
 		}
@@ -125,13 +127,13 @@ func (r *renderer) patchByPatch(most int) []string {
 
 // blocks lays out effects under their patches, at most each to a patch.
 func (r *renderer) blocks(blocks [][]effect, each int) []string {
-	t := &table{columns: []column{
-		{}, {gap: 2, align: point}, {gap: 1}, {gap: 2},
+	t := &plain.Table{Columns: []plain.Column{
+		{}, {Gap: 2, Align: plain.Point}, {Gap: 1}, {Gap: 2},
 	}}
 	nameWidth := 0
 	for _, b := range blocks {
 		if b[0].lo > 0 {
-			nameWidth = max(nameWidth, columns(r.between(b[0].lo, b[0].hi)))
+			nameWidth = max(nameWidth, plain.Columns(r.between(b[0].lo, b[0].hi)))
 		}
 	}
 	indent := strings.Repeat(" ", 2+nameWidth+2)
@@ -140,18 +142,18 @@ func (r *renderer) blocks(blocks [][]effect, each int) []string {
 		lo, hi := b[0].lo, b[0].hi
 		switch {
 		case lo == 0:
-			t.add(cut("  In the whole series, but by no single patch for certain", r.inner))
+			t.Add(plain.Cut("  In the whole series, but by no single patch for certain", r.inner))
 		case lo < hi:
-			t.add(cut("  "+pad(r.between(lo, hi), nameWidth)+"  by one of these patches, or by some of them together:", r.inner))
+			t.Add(plain.Cut("  "+plain.Pad(r.between(lo, hi), nameWidth)+"  by one of these patches, or by some of them together:", r.inner))
 			for n := lo; n <= hi; n++ {
 				if n == lo+4 && hi > lo+4 {
-					t.add(fmt.Sprintf("%sand %s", indent, count(hi-n+1, "more patch")))
+					t.Add(fmt.Sprintf("%sand %s", indent, count(hi-n+1, "more patch")))
 					break
 				}
-				t.add(r.heading(indent+r.patch(n)+" ", n))
+				t.Add(r.heading(indent+r.patch(n)+" ", n))
 			}
 		default:
-			t.add(r.heading("  "+pad(r.patch(lo), nameWidth)+"  ", lo))
+			t.Add(r.heading("  "+plain.Pad(r.patch(lo), nameWidth)+"  ", lo))
 		}
 		shown := b[:min(each, len(b))]
 		if len(shown) < len(b) {
@@ -171,28 +173,28 @@ func (r *renderer) blocks(blocks [][]effect, each int) []string {
 		name := ""
 		for i, f := range shown {
 			label := f.row.name + " " + f.row.metric
-			if columns(label) > room {
+			if plain.Columns(label) > room {
 				if f.row.name != name {
-					t.add(indent + cut(f.row.name, r.inner-len(indent)))
+					t.Add(indent + plain.Cut(f.row.name, r.inner-len(indent)))
 				}
-				label = "  " + cut(f.row.metric, 20)
+				label = "  " + plain.Cut(f.row.metric, 20)
 			}
 			name = f.row.name
-			c := changeOf(f.step.Change, f.step.Lo, f.step.Hi)
+			c := figure.ChangeOf(f.step.Change, f.step.Lo, f.step.Hi)
 			verdict := r.verdict(f.step.Verdict)
 			if more := len(b) - len(shown); more > 0 && i == len(shown)-1 {
 				verdict += fmt.Sprintf("  (+%d more)", more)
 			}
-			t.add(indent+label, c.middle, interval(f.row, c), verdict)
+			t.Add(indent+label, c.Middle, interval(f.row, c), verdict)
 		}
 	}
-	lines, _ := t.render()
+	lines, _ := t.Render()
 	return lines
 }
 
 // heading is a line with patch n's subject and, at the right, its size.
 func (r *renderer) heading(before string, n int) string {
 	size := r.size(n)
-	subject := cut(r.subject(n), r.inner-columns(before)-columns(size)-2)
-	return pad(before+subject, r.inner-columns(size)) + size
+	subject := plain.Cut(r.subject(n), r.inner-plain.Columns(before)-plain.Columns(size)-2)
+	return plain.Pad(before+subject, r.inner-plain.Columns(size)) + size
 }

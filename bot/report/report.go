@@ -31,6 +31,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"patchbench/bot/report/plain"
 	"patchbench/store"
 )
 
@@ -78,4 +79,4 @@ func quiet(b []byte) []byte {
 
 // Escape spells out what a terminal or mail reader would obey in foreign text:
 // control characters, escape sequences, bidirectional controls, invalid UTF-8.
-func Escape(s string) string { return clean(s) }
+func Escape(s string) string { return plain.Clean(s) }

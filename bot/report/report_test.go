@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbench/bench"
+	"patchbench/bot/report/plain"
 	"patchbench/mbox"
 	"patchbench/store"
 )
@@ -75,14 +76,14 @@ func check(t *testing.T, e *store.Evaluation, text string, width int) {
 		t.Errorf("%d lines", len(lines))
 	}
 	for i, line := range lines {
-		if n := columns(line); n > width {
+		if n := plain.Columns(line); n > width {
 			t.Errorf("line %d has %d columns: %s", i+1, n, line)
 		}
 		if line != strings.TrimRight(line, " ") {
 			t.Errorf("line %d ends with blanks: %q", i+1, line)
 		}
 		for _, r := range line {
-			if r < ' ' || r == 0x7f || r >= 0x80 && (clean(string(r)) != string(r) || !strings.ContainsRune(string(record), r)) {
+			if r < ' ' || r == 0x7f || r >= 0x80 && (plain.Clean(string(r)) != string(r) || !strings.ContainsRune(string(record), r)) {
 				t.Errorf("line %d holds %q: %q", i+1, r, line)
 			}
 		}
@@ -117,7 +118,7 @@ func TestJSON(t *testing.T) {
 			}
 			golden(t, name+".json", a.String())
 			for _, r := range a.String() {
-				if r != '\n' && clean(string(r)) != string(r) && r != 0x301 {
+				if r != '\n' && plain.Clean(string(r)) != string(r) && r != 0x301 {
 					t.Errorf("%q stands in the JSON", r)
 				}
 			}
@@ -231,8 +232,8 @@ func FuzzText(f *testing.F) {
 		b.MeasureSeconds, b.Margin = level, change
 		text := render(t, b.Evaluation, Options{})
 		for i, line := range strings.Split(text, "\n") {
-			if columns(line) > 78 || slices.ContainsFunc([]rune(line), func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x202e }) {
-				t.Errorf("line %d, %d columns: %q", i+1, columns(line), line)
+			if plain.Columns(line) > 78 || slices.ContainsFunc([]rune(line), func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x202e }) {
+				t.Errorf("line %d, %d columns: %q", i+1, plain.Columns(line), line)
 			}
 		}
 		if strings.Count(text, "\n") > mostLines {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bot/report/figure"
+	"patchbench/bot/report/plain"
 )
 
 // A row is one benchmark's metric, sorted into the part of the report where it
@@ -41,7 +43,7 @@ func (r *renderer) sortRows() rows {
 			}
 			all.most = max(all.most, c.Rounds)
 		}
-		w := row{Comparison: c, name: clean(bench.RowName(c.Benchmark, c.Params)), metric: clean(c.Metric)}
+		w := row{Comparison: c, name: plain.Clean(bench.RowName(c.Benchmark, c.Params)), metric: plain.Clean(c.Metric)}
 		same := c.Total.Verdict == bench.Same
 		for _, s := range c.Steps {
 			switch {
@@ -79,7 +81,7 @@ func (w row) weight() (worse bool, size float64) {
 }
 
 func magnitude(f *float64) float64 {
-	if !finite(f) {
+	if !figure.Finite(f) {
 		return 0
 	}
 	return math.Abs(*f)
@@ -159,7 +161,7 @@ func compareMetrics(a, b string) int {
 func (r *renderer) value(w row, n int) bench.Value {
 	for range len(r.e.Versions) + 1 {
 		for _, v := range w.Values {
-			if v.N == n && finite(v.Median) {
+			if v.N == n && figure.Finite(v.Median) {
 				return v
 			}
 		}
@@ -189,22 +191,22 @@ func (r *renderer) figures(w row) figures {
 		spread = max(spread, spreadOf(w, v))
 		whole = whole && *v.Median == math.Trunc(*v.Median)
 	}
-	s := scaleFor(w.Unit, largest)
+	s := figure.ScaleFor(w.Unit, largest)
 	for i := range values {
-		values[i] /= s.factor
+		values[i] /= s.Factor
 	}
-	d := decimals(whole && s.factor == 1 && spread == math.Trunc(spread), spread/s.factor, values...)
+	d := figure.Decimals(whole && s.Factor == 1 && spread == math.Trunc(spread), spread/s.Factor, values...)
 	show := func(v bench.Value) (string, string) {
 		if v.Median == nil {
 			return "-", ""
 		}
 		plusMinus := ""
-		if finite(v.Lo) && finite(v.Hi) && !w.Exact {
-			plusMinus = "+-" + number(spreadOf(w, v)/s.factor, d)
+		if figure.Finite(v.Lo) && figure.Finite(v.Hi) && !w.Exact {
+			plusMinus = "+-" + figure.Number(spreadOf(w, v)/s.Factor, d)
 		}
-		return number(*v.Median/s.factor, d), plusMinus
+		return figure.Number(*v.Median/s.Factor, d), plusMinus
 	}
-	f := figures{unit: s.unit}
+	f := figures{unit: s.Unit}
 	f.base, f.baseSpread = show(a)
 	f.patched, f.patchedSpread = show(b)
 	return f
@@ -212,7 +214,7 @@ func (r *renderer) figures(w row) figures {
 
 // spreadOf is the farther end of the interval of v's median, as a distance.
 func spreadOf(w row, v bench.Value) float64 {
-	if w.Exact || v.Median == nil || !finite(v.Lo) || !finite(v.Hi) {
+	if w.Exact || v.Median == nil || !figure.Finite(v.Lo) || !figure.Finite(v.Hi) {
 		return 0
 	}
 	return max(*v.Median-*v.Lo, *v.Hi-*v.Median, 0)
@@ -247,7 +249,7 @@ func (r *renderer) patch(n int) string {
 		return "base"
 	}
 	if v := r.version(n); v != nil && v.Name != "" {
-		return clean(v.Name)
+		return plain.Clean(v.Name)
 	}
 	return strconv.Itoa(n) + "/" + strconv.Itoa(r.patches())
 }
@@ -263,12 +265,12 @@ func (r *renderer) between(lo, hi int) string {
 // subject is the subject of patch n, cleaned.
 func (r *renderer) subject(n int) string {
 	if v := r.version(n); v != nil && v.Subject != "" {
-		return clean(v.Subject)
+		return plain.Clean(v.Subject)
 	}
 	if r.e.Series != nil {
 		for _, p := range r.e.Series.Patches {
 			if p.N == n {
-				return clean(p.Subject)
+				return plain.Clean(p.Subject)
 			}
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bot/report/figure"
+	"patchbench/bot/report/plain"
 )
 
 // sameBuilds are the versions that were not measured again, and those that were
@@ -26,13 +28,13 @@ func (r *renderer) sameBuilds() []string {
 	}
 	var lines []string
 	for _, as := range slices.Sorted(maps.Keys(same)) {
-		lines = append(lines, wrap(fmt.Sprintf("%s: same build as %s, not measured again", r.names(same[as]), r.patch(as)), r.inner, "  ")...)
+		lines = append(lines, plain.Wrap(fmt.Sprintf("%s: same build as %s, not measured again", r.names(same[as]), r.patch(as)), r.inner, "  ")...)
 	}
 	if n := len(lines); n > 6 {
 		lines = append(lines[:5], fmt.Sprintf("and the same for %s", count(n-5, "more version")))
 	}
 	if len(notBuilt) > 0 {
-		lines = append(lines, wrap(r.names(notBuilt)+": not built", r.inner, "  ")...)
+		lines = append(lines, plain.Wrap(r.names(notBuilt)+": not built", r.inner, "  ")...)
 	}
 	return lines
 }
@@ -87,14 +89,14 @@ func (r *renderer) unclear() []string {
 		}
 		return -1
 	})
-	t := &table{columns: []column{{}, {gap: 2}, {gap: 2, align: point}, {gap: 1}, {gap: 1, align: point}, {gap: 2}}}
+	t := &plain.Table{Columns: []plain.Column{{}, {Gap: 2}, {Gap: 2, Align: plain.Point}, {Gap: 1}, {Gap: 1, Align: plain.Point}, {Gap: 2}}}
 	for i, d := range all {
 		if i == mostUnclear && len(all) > mostUnclear+1 {
 			rest := "  and " + count(len(all)-i, "more row")
 			if wall(d) {
 				rest += ", all of wall time"
 			}
-			t.add(rest)
+			t.Add(rest)
 			break
 		}
 		label := d.row.name + " " + d.row.metric
@@ -102,26 +104,26 @@ func (r *renderer) unclear() []string {
 		if d.more > 0 {
 			scope += fmt.Sprintf(" (+%d)", d.more)
 		}
-		if columns(label) > r.inner-50 {
-			t.add("  " + cut(d.row.name, r.inner-23) + " " + cut(d.row.metric, 20))
+		if plain.Columns(label) > r.inner-50 {
+			t.Add("  " + plain.Cut(d.row.name, r.inner-23) + " " + plain.Cut(d.row.metric, 20))
 			label = ""
 		}
-		c := changeOf(d.step.Change, d.step.Lo, d.step.Hi)
-		lo, dots, hi := signed(c.lo), "..", signed(c.hi)
+		c := figure.ChangeOf(d.step.Change, d.step.Lo, d.step.Hi)
+		lo, dots, hi := figure.Signed(c.Lo), "..", figure.Signed(c.Hi)
 		switch {
 		case lo == "":
-			lo, dots = c.middle, ""
-		case !strings.HasPrefix(c.middle, "x"):
+			lo, dots = c.Middle, ""
+		case !strings.HasPrefix(c.Middle, "x"):
 			hi += " %"
 		}
-		t.add("  "+label, scope, lo, dots, hi, cut(clean(d.step.Reason), 24))
+		t.Add("  "+label, scope, lo, dots, hi, plain.Cut(plain.Clean(d.step.Reason), 24))
 	}
-	lines, _ := t.render()
+	lines, _ := t.Render()
 	note := " (neither changed nor the same for certain)"
 	if slices.ContainsFunc(all, func(d doubt) bool { return d.more > 0 }) {
 		note = " (neither changed nor the same for certain; +n: n more patches)"
 	}
-	return append([]string{r.title("Unclear") + cut(note, r.width-len("Unclear"))}, lines...)
+	return append([]string{r.title("Unclear") + plain.Cut(note, r.width-len("Unclear"))}, lines...)
 }
 
 // unexplained are the unclear steps of a row that are not among the patches to
@@ -142,7 +144,7 @@ func unexplained(w row) []bench.Step {
 }
 
 func breadth(s bench.Step) float64 {
-	if !finite(s.Lo) || !finite(s.Hi) {
+	if !figure.Finite(s.Lo) || !figure.Finite(s.Hi) {
 		return math.Inf(1)
 	}
 	return *s.Hi - *s.Lo
@@ -153,7 +155,7 @@ func breadth(s bench.Step) float64 {
 func (r *renderer) missing() []string {
 	failed := map[string]bool{}
 	for _, f := range r.e.Failures {
-		failed[clean(f.Benchmark)] = true
+		failed[plain.Clean(f.Benchmark)] = true
 	}
 	type key struct{ name, reason string }
 	var order []key
@@ -166,7 +168,7 @@ func (r *renderer) missing() []string {
 		for _, s := range w.Steps {
 			reason = cmp.Or(reason, s.Reason)
 		}
-		k := key{w.name, cmp.Or(clean(reason), "no figures")}
+		k := key{w.name, cmp.Or(plain.Clean(reason), "no figures")}
 		if metrics[k] == nil {
 			order = append(order, k)
 		}
@@ -181,7 +183,7 @@ func (r *renderer) missing() []string {
 			lines = append(lines, "  and "+count(len(order)-i, "more benchmark"))
 			break
 		}
-		lines = append(lines, "  "+cut(k.name+" "+strings.Join(metrics[k], ", ")+": "+k.reason, r.inner-2))
+		lines = append(lines, "  "+plain.Cut(k.name+" "+strings.Join(metrics[k], ", ")+": "+k.reason, r.inner-2))
 	}
 	return lines
 }
@@ -198,11 +200,11 @@ func (r *renderer) unchanged() []string {
 		allSame = allSame && v.State == bench.SameBuild && v.SameAs != nil && *v.SameAs == 0
 	}
 	if allSame {
-		return wrap(fmt.Sprintf("No change in %s: every build is the same as base's.", count(len(list), "row")), r.inner, "  ")
+		return plain.Wrap(fmt.Sprintf("No change in %s: every build is the same as base's.", count(len(list), "row")), r.inner, "  ")
 	}
 	largest := map[string]float64{}
 	for _, w := range list {
-		if finite(w.Detectable) && !w.Exact {
+		if figure.Finite(w.Detectable) && !w.Exact {
 			largest[w.metric] = max(largest[w.metric], *w.Detectable)
 		}
 	}
@@ -213,22 +215,22 @@ func (r *renderer) unchanged() []string {
 	text := "No change in " + count(len(list), noun)
 	var seen []string
 	for _, m := range slices.SortedFunc(maps.Keys(largest), compareMetrics) {
-		seen = append(seen, cut(m, 16)+" "+share(largest[m]))
+		seen = append(seen, plain.Cut(m, 16)+" "+figure.Share(largest[m]))
 	}
 	if len(seen) == 0 {
 		return []string{text + "."}
 	}
 	text += "; would have seen "
-	if line := text + strings.Join(seen, ", ") + "."; columns(line) <= r.width {
+	if line := text + strings.Join(seen, ", ") + "."; plain.Columns(line) <= r.width {
 		return []string{line}
 	}
 	text = strings.Replace(text, " other ", " ", 1)
-	if line := text + strings.Join(seen, ", ") + "."; columns(line) <= r.width {
+	if line := text + strings.Join(seen, ", ") + "."; plain.Columns(line) <= r.width {
 		return []string{line}
 	}
 	for n := len(seen) - 1; ; n-- {
 		line := text + strings.Join(seen[:n], ", ") + ", ..."
-		if columns(line) <= r.width || n == 1 {
+		if plain.Columns(line) <= r.width || n == 1 {
 			return []string{line}
 		}
 	}
@@ -252,7 +254,7 @@ func (r *renderer) warnings() []string {
 			if _, told := about[w]; !told {
 				order = append(order, w)
 			}
-			about[w] = append(about[w], clean(bench.RowName(c.Benchmark, c.Params))+" "+clean(c.Metric))
+			about[w] = append(about[w], plain.Clean(bench.RowName(c.Benchmark, c.Params))+" "+plain.Clean(c.Metric))
 		}
 	}
 	if len(order) == 0 {
@@ -264,17 +266,17 @@ func (r *renderer) warnings() []string {
 			lines = append(lines, "  and "+count(len(order)-i, "more warning"))
 			break
 		}
-		text := clean(w)
+		text := plain.Clean(w)
 		if rows := about[w]; len(rows) > 0 {
 			for j := range rows {
-				rows[j] = cut(rows[j], 30)
+				rows[j] = plain.Cut(rows[j], 30)
 			}
 			if len(rows) > 3 {
 				rows = append(rows[:2:2], fmt.Sprintf("%d more rows", len(rows)-2))
 			}
 			text = strings.Join(rows, ", ") + ": " + text
 		}
-		for _, line := range wrap(cut(text, 3*r.inner), r.inner-2, "  ") {
+		for _, line := range plain.Wrap(plain.Cut(text, 3*r.inner), r.inner-2, "  ") {
 			lines = append(lines, "  "+line)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bot/report/figure"
+	"patchbench/bot/report/plain"
 	"patchbench/store"
 )
 
@@ -91,7 +93,7 @@ func (r *renderer) verdict(v bench.Verdict) string {
 	case bench.NotMeasured:
 		return "not measured"
 	}
-	return clean(string(v))
+	return plain.Clean(string(v))
 }
 
 // title is the first line of a section.
@@ -105,9 +107,9 @@ func (r *renderer) fact(label, text string) []string {
 	if text == "" {
 		return nil
 	}
-	lines := wrap(text, r.inner-labelled, "")
+	lines := plain.Wrap(text, r.inner-labelled, "")
 	for i := range lines {
-		lines[i] = pad(label, labelled) + lines[i]
+		lines[i] = plain.Pad(label, labelled) + lines[i]
 		label = ""
 	}
 	return lines
@@ -115,7 +117,7 @@ func (r *renderer) fact(label, text string) []string {
 
 // line is a labelled line, cut to fit.
 func (r *renderer) line(label, text string) string {
-	return pad(label, labelled) + cut(text, r.inner-labelled)
+	return plain.Pad(label, labelled) + plain.Cut(text, r.inner-labelled)
 }
 
 // head is the verdict and what was evaluated.
@@ -125,13 +127,13 @@ func (r *renderer) head() []string {
 	if headline == "" {
 		headline = "Verdict: " + string(e.Verdict)
 	}
-	lines := wrap(cut(clean(headline), 4*r.inner), r.width, "  ")
+	lines := plain.Wrap(plain.Cut(plain.Clean(headline), 4*r.inner), r.width, "  ")
 	for i := range lines {
 		lines[i] = r.paint(lines[i], bold)
 	}
 	if e.Stopped == store.StoppedInterrupted {
 		text := fmt.Sprintf("Measuring was interrupted after %s; the figures are from these.", count(e.Rounds, "round"))
-		for _, line := range wrap(text, r.width, "  ") {
+		for _, line := range plain.Wrap(text, r.width, "  ") {
 			lines = append(lines, r.paint(line, yellow))
 		}
 	}
@@ -140,7 +142,7 @@ func (r *renderer) head() []string {
 		if len(s.Missing) > 0 {
 			text += "; missing: " + r.names(s.Missing)
 		}
-		lines = append(lines, wrap(text+".", r.inner, "  ")...)
+		lines = append(lines, plain.Wrap(text+".", r.inner, "  ")...)
 	}
 	if e.Unsafe {
 		lines = append(lines, r.paint("Measured without a sandbox.", yellow))
@@ -159,8 +161,8 @@ func (r *renderer) head() []string {
 			kind += ", " + size
 		}
 		kind = " (" + kind + ")"
-		lines = append(lines, r.line("Series", cut(clean(s.Subject), r.inner-labelled-columns(kind))+kind))
-		if author := clean(s.Author.String()); author != "<>" {
+		lines = append(lines, r.line("Series", plain.Cut(plain.Clean(s.Subject), r.inner-labelled-plain.Columns(kind))+kind))
+		if author := plain.Clean(s.Author.String()); author != "<>" {
 			lines = append(lines, r.line("Author", author))
 		}
 	} else {
@@ -175,17 +177,17 @@ func (r *renderer) head() []string {
 	}
 	base := short(e.Base.Commit)
 	if e.Base.How != "" {
-		base += " (" + clean(e.Base.How) + ")"
+		base += " (" + plain.Clean(e.Base.How) + ")"
 	}
 	if e.Base.Reason != "" {
-		base += ": " + cut(clean(e.Base.Reason), 3*r.inner)
+		base += ": " + plain.Cut(plain.Clean(e.Base.Reason), 3*r.inner)
 	}
 	return append(lines, r.fact("Base", base)...)
 }
 
 // short is a commit in twelve digits.
 func short(commit string) string {
-	commit = clean(commit)
+	commit = plain.Clean(commit)
 	return commit[:min(12, len(commit))]
 }
 
@@ -240,7 +242,7 @@ func (r *renderer) wholeSeries(most int) []string {
 		what = "the whole range"
 	}
 	title := fmt.Sprintf("Base against %s (medians +- 95 %%, %s)", what, r.roundsOf())
-	lines := []string{r.title(cut(title, r.inner))}
+	lines := []string{r.title(plain.Cut(title, r.inner))}
 	shown := len(list)
 	body := r.totalTable(list)
 	for len(body)+2 > most && shown > 1 {
@@ -290,16 +292,16 @@ func (r *renderer) totalTable(list []row) []string {
 		if way.label == grouped && !several || way.label == inline && several && len(list) > 6 {
 			continue
 		}
-		t := &table{columns: []column{
-			{}, {head: "base", gap: way.gap, align: point}, {gap: 1},
-			{head: "patched", gap: way.gap, align: point}, {gap: 1}, {gap: 1},
-			{head: "change", gap: way.gap, align: point}, {gap: 1},
+		t := &plain.Table{Columns: []plain.Column{
+			{}, {Head: "base", Gap: way.gap, Align: plain.Point}, {Gap: 1},
+			{Head: "patched", Gap: way.gap, Align: plain.Point}, {Gap: 1}, {Gap: 1},
+			{Head: "change", Gap: way.gap, Align: plain.Point}, {Gap: 1},
 		}}
 		name, verdict := "", bench.Verdict("none")
 		for _, w := range list {
 			if w.Total.Verdict != verdict {
 				name, verdict = "", w.Total.Verdict
-				t.add(r.totalVerdict(verdict))
+				t.Add(r.totalVerdict(verdict))
 			}
 			label := "  " + w.metric
 			switch way.label {
@@ -307,11 +309,11 @@ func (r *renderer) totalTable(list []row) []string {
 				label = "  " + w.name + " " + w.metric
 			case grouped:
 				if w.name != name {
-					t.add("  " + cut(w.name, r.inner-2))
+					t.Add("  " + plain.Cut(w.name, r.inner-2))
 				}
 				label = "  " + label
 			case above:
-				t.add("  " + cut(w.name, r.inner-4-min(20, columns(w.metric))) + " " + cut(w.metric, 20))
+				t.Add("  " + plain.Cut(w.name, r.inner-4-min(20, plain.Columns(w.metric))) + " " + plain.Cut(w.metric, 20))
 				label = "    "
 			}
 			name = w.name
@@ -319,11 +321,11 @@ func (r *renderer) totalTable(list []row) []string {
 			if way.bare {
 				f.baseSpread, f.patchedSpread = "", ""
 			}
-			c := changeOf(w.Total.Change, w.Total.Lo, w.Total.Hi)
-			t.add(label, f.base, f.baseSpread, f.patched, f.patchedSpread, f.unit, c.middle, interval(w, c))
+			c := figure.ChangeOf(w.Total.Change, w.Total.Lo, w.Total.Hi)
+			t.Add(label, f.base, f.baseSpread, f.patched, f.patchedSpread, f.unit, c.Middle, interval(w, c))
 		}
 		var width int
-		if lines, width = t.render(); width <= r.inner {
+		if lines, width = t.Render(); width <= r.inner {
 			break
 		}
 	}
@@ -347,11 +349,11 @@ func (r *renderer) totalVerdict(v bench.Verdict) string {
 }
 
 // interval stands behind a change in a table.
-func interval(w row, c change) string {
+func interval(w row, c figure.Change) string {
 	switch {
-	case c.lo != "":
-		return "(" + c.lo + " .. " + c.hi + ")"
-	case w.Exact && c.middle != "-":
+	case c.Lo != "":
+		return "(" + c.Lo + " .. " + c.Hi + ")"
+	case w.Exact && c.Middle != "-":
 		return "(exact)"
 	}
 	return ""
@@ -366,25 +368,25 @@ func (r *renderer) facts() []string {
 			*list = append(*list, s)
 		}
 	}
-	add(&machine, clean(h.Name))
-	add(&machine, clean(h.CPU))
+	add(&machine, plain.Clean(h.Name))
+	add(&machine, plain.Clean(h.CPU))
 	if h.Cores > 0 {
 		add(&machine, count(h.Cores, "core"))
 	}
 	if h.Memory > 0 {
-		s := scaleFor(bench.Byte, float64(h.Memory))
-		add(&machine, plain(float64(h.Memory)/s.factor, 1)+" "+s.unit)
+		s := figure.ScaleFor(bench.Byte, float64(h.Memory))
+		add(&machine, figure.Plain(float64(h.Memory)/s.Factor, 1)+" "+s.Unit)
 	}
-	add(&machine, clean(h.Kernel))
+	add(&machine, plain.Clean(h.Kernel))
 	if h.Governor != "" {
-		add(&machine, "governor "+clean(h.Governor))
+		add(&machine, "governor "+plain.Clean(h.Governor))
 	}
-	add(&machine, clean(h.Compiler))
+	add(&machine, plain.Clean(h.Compiler))
 	load := fmt.Sprintf("%.2f before, %.2f after", h.LoadBefore, h.LoadAfter)
 	if h.PressureBefore >= 0 && h.PressureAfter >= 0 {
-		load += fmt.Sprintf("; CPU pressure %s, %s", share(h.PressureBefore), share(h.PressureAfter))
+		load += fmt.Sprintf("; CPU pressure %s, %s", figure.Share(h.PressureBefore), figure.Share(h.PressureAfter))
 	}
-	sandbox := clean(h.Sandbox)
+	sandbox := plain.Clean(h.Sandbox)
 	if e.Unsafe {
 		sandbox = "none (unsafe)"
 	}
@@ -406,8 +408,8 @@ func (r *renderer) facts() []string {
 		add(&rounds, "interrupted")
 	}
 	add(&rounds, "seed "+strconv.FormatUint(e.Seed, 10))
-	add(&rounds, "margin "+share(e.Margin))
-	suite := clean(e.Suite.Name)
+	add(&rounds, "margin "+figure.Share(e.Margin))
+	suite := plain.Clean(e.Suite.Name)
 	if e.Suite.Digest != "" {
 		suite += " (" + short(e.Suite.Digest) + ")"
 	}
@@ -416,16 +418,16 @@ func (r *renderer) facts() []string {
 		return r.fact("Rounds", strings.Join(rounds, ", "))
 	}
 	var lines []string
-	lines = append(lines, r.fact("Machine", cut(strings.Join(machine, ", "), 5*r.inner))...)
+	lines = append(lines, r.fact("Machine", plain.Cut(strings.Join(machine, ", "), 5*r.inner))...)
 	lines = append(lines, r.fact("Load", load)...)
-	lines = append(lines, r.fact("Sandbox", cut(sandbox, 2*r.inner))...)
+	lines = append(lines, r.fact("Sandbox", plain.Cut(sandbox, 2*r.inner))...)
 	lines = append(lines, r.line("Suite", suite))
 	lines = append(lines, r.fact("Rounds", strings.Join(rounds, ", "))...)
-	lines = append(lines, r.fact("Time", "builds "+elapsed(e.BuildSeconds)+", measuring "+elapsed(e.MeasureSeconds))...)
-	lines = append(lines, r.line("Report", clean(e.ID)))
+	lines = append(lines, r.fact("Time", "builds "+figure.Elapsed(e.BuildSeconds)+", measuring "+figure.Elapsed(e.MeasureSeconds))...)
+	lines = append(lines, r.line("Report", plain.Clean(e.ID)))
 	if e.Command != "" {
 		lines = append(lines, "Reproduce:")
-		for i, line := range command(e.Command, r.width-2, "    ") {
+		for i, line := range plain.Command(e.Command, r.width-2, "    ") {
 			if i == 0 {
 				line = "  " + line
 			}

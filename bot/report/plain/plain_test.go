@@ -1,4 +1,4 @@
-package report
+package plain
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func TestClean(t *testing.T) {
 		{"private use", "\ue000\U000f0000", `\ue000\U000f0000`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := clean(c.in); got != c.want {
+			if got := Clean(c.in); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -48,15 +48,15 @@ func TestCut(t *testing.T) {
 		{"e\u0301e\u0301e\u0301", 3, "e\u0301e\u0301e\u0301", 3},
 		{"\x1b[31mred\x1b[0m", 3, "\x1b[31mred\x1b[0m", 3},
 	} {
-		got := cut(c.in, c.w)
-		if got != c.want || columns(got) != c.wide {
-			t.Errorf("cut(%q, %d) is %q of %d columns, want %q of %d", c.in, c.w, got, columns(got), c.want, c.wide)
+		got := Cut(c.in, c.w)
+		if got != c.want || Columns(got) != c.wide {
+			t.Errorf("Cut(%q, %d) is %q of %d columns, want %q of %d", c.in, c.w, got, Columns(got), c.want, c.wide)
 		}
 	}
 }
 
 func TestWrap(t *testing.T) {
-	got := wrap("hash is slower (cpu +5.1 %), and table is larger by a word that is_too_long_for_a_line.", 24, "  ")
+	got := Wrap("hash is slower (cpu +5.1 %), and table is larger by a word that is_too_long_for_a_line.", 24, "  ")
 	want := []string{"hash is slower (cpu", "  +5.1 %), and table is", "  larger by a word that", "  is_too_long_for_a_li.."}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
@@ -75,7 +75,7 @@ func TestTail(t *testing.T) {
 		{"long", strings.Repeat("y", 30), []string{strings.Repeat("y", 18) + ".."}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := tail(c.log, 3, 20)
+			got := Tail(c.log, 3, 20)
 			if d := cmp.Diff(c.want, append([]string{}, got...)); d != "" {
 				t.Errorf("-want +got:\n%s", d)
 			}
@@ -109,34 +109,15 @@ func TestCommand(t *testing.T) {
 		"bot eval 'it'\\''s' '" + strings.Repeat("x y ", 40) + "'",
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			lines := command(in, 40, "  ")
+			lines := Command(in, 40, "  ")
 			for _, line := range lines {
-				if columns(line) > 40 {
-					t.Errorf("%d columns: %s", columns(line), line)
+				if Columns(line) > 40 {
+					t.Errorf("%d columns: %s", Columns(line), line)
 				}
 			}
 			if d := cmp.Diff(words(in), words(strings.Join(lines, "\n"))); d != "" {
 				t.Errorf("in one line and broken (-one +broken):\n%s\n%s", d, strings.Join(lines, "\n"))
 			}
 		})
-	}
-}
-
-func TestTable(t *testing.T) {
-	table := &table{columns: []column{{}, {head: "base", gap: 2, align: point}, {gap: 1}, {gap: 9}, {head: "verdict", gap: 2, align: right}}}
-	table.add("one", "-1.25 %", "", "", "x")
-	table.add("a heading of any length stands as it is")
-	table.add("three", "100", "a", "", "yy")
-	table.add("four", "-", "bb", "", "")
-	lines, width := table.render()
-	want := []string{
-		"       base         verdict",
-		"one     -1.25 %           x",
-		"a heading of any length stands as it is",
-		"three  100      a        yy",
-		"four     -      bb",
-	}
-	if d := cmp.Diff(want, lines); d != "" || width != 27 {
-		t.Errorf("width %d, -want +got:\n%s", width, d)
 	}
 }

@@ -1,4 +1,9 @@
-package report
+// Package figure writes measured numbers as people read them: samples in the
+// unit that fits, changes in per cent, shares and durations.
+//
+// In go float64 in base units and fractions, out come short ASCII words, the
+// same in every format of a report.
+package figure
 
 import (
 	"fmt"
@@ -6,33 +11,35 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"patchbench/bot/report/plain"
 )
 
-// A scale turns samples in their own unit into the unit that people read.
-type scale struct {
-	unit   string  // as shown, "" for a plain count
-	factor float64 // shown = sample / factor
+// A Scale turns samples in their own unit into the unit that people read.
+type Scale struct {
+	Unit   string  // as shown, "" for a plain count
+	Factor float64 // shown = sample / factor
 }
 
-// scaleFor picks the unit in which v, a sample in unit, has one to three digits
+// ScaleFor picks the unit in which v, a sample in unit, has one to three digits
 // before its point: "s" becomes ms, "B" MiB, "B/op" KiB/op, "1" a count in M.
-func scaleFor(unit string, v float64) scale {
+func ScaleFor(unit string, v float64) Scale {
 	base, per := unit, ""
 	if i := strings.IndexByte(unit, '/'); i > 0 {
 		base, per = unit[:i], unit[i:]
 	}
 	v = math.Abs(v)
-	pick := func(one float64, steps ...scale) scale {
+	pick := func(one float64, steps ...Scale) Scale {
 		s := steps[0]
 		for _, next := range steps[1:] {
 			// 999.96 would be shown as 1000.0.
-			if v*one >= next.factor*0.99995 {
+			if v*one >= next.Factor*0.99995 {
 				s = next
 			}
 		}
-		return scale{s.unit + per, s.factor / one}
+		return Scale{s.Unit + per, s.Factor / one}
 	}
-	seconds := []scale{{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}}
+	seconds := []Scale{{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}}
 	if v == 0 {
 		seconds = seconds[3:]
 	}
@@ -46,24 +53,24 @@ func scaleFor(unit string, v float64) scale {
 	case "ns":
 		return pick(1e-9, seconds...)
 	case "B", "bytes":
-		return pick(1, scale{"B", 1}, scale{"KiB", 1 << 10}, scale{"MiB", 1 << 20}, scale{"GiB", 1 << 30}, scale{"TiB", 1 << 40})
+		return pick(1, Scale{"B", 1}, Scale{"KiB", 1 << 10}, Scale{"MiB", 1 << 20}, Scale{"GiB", 1 << 30}, Scale{"TiB", 1 << 40})
 	case "1", "":
-		return pick(1, scale{"", 1}, scale{"k", 1e4}, scale{"M", 1e6}, scale{"G", 1e9}, scale{"T", 1e12}).thousand()
+		return pick(1, Scale{"", 1}, Scale{"k", 1e4}, Scale{"M", 1e6}, Scale{"G", 1e9}, Scale{"T", 1e12}).thousand()
 	}
-	return scale{cut(clean(unit), 10), 1}
+	return Scale{plain.Cut(plain.Clean(unit), 10), 1}
 }
 
 // thousand lets counts below 10,000 stand as they are.
-func (s scale) thousand() scale {
-	if s.unit == "k" {
-		s.factor = 1e3
+func (s Scale) thousand() Scale {
+	if s.Unit == "k" {
+		s.Factor = 1e3
 	}
 	return s
 }
 
-// decimals is how many digits stand behind the point of a row's values: four
+// Decimals is how many digits stand behind the point of a row's values: four
 // digits in all for the smallest, but at most two of its spread.
-func decimals(whole bool, spread float64, values ...float64) int {
+func Decimals(whole bool, spread float64, values ...float64) int {
 	small := math.Inf(1)
 	for _, v := range values {
 		if v != 0 {
@@ -85,17 +92,17 @@ func decimals(whole bool, spread float64, values ...float64) int {
 	return min(max(d, 0), 3)
 }
 
-// number is v with d decimals, or with four digits and an exponent where that
+// Number is v with d decimals, or with four digits and an exponent where that
 // would be too long for a table.
-func number(v float64, d int) string {
+func Number(v float64, d int) string {
 	if a := math.Abs(v); a >= 1e7 || a != 0 && a < 1e-4 {
 		return strconv.FormatFloat(v, 'g', 4, 64)
 	}
-	return plain(v, d)
+	return Plain(v, d)
 }
 
-// plain is v with d decimals and without a minus before zero.
-func plain(v float64, d int) string {
+// Plain is v with d decimals and without a minus before zero.
+func Plain(v float64, d int) string {
 	s := strconv.FormatFloat(v, 'f', d, 64)
 	if strings.Trim(s, "-0.") == "" {
 		s = strings.TrimPrefix(s, "-")
@@ -103,16 +110,16 @@ func plain(v float64, d int) string {
 	return s
 }
 
-// A change is a relative change in the words of a table. lo and hi are "" where
+// A Change is a relative change in the words of a table. lo and hi are "" where
 // there is no interval.
-type change struct{ middle, lo, hi string }
+type Change struct{ Middle, Lo, Hi string }
 
-// changeOf words a change given as fractions. From tenfold on it is a factor.
-func changeOf(mid, lo, hi *float64) change {
-	if !finite(mid) {
-		return change{middle: "-"}
+// ChangeOf words a change given as fractions. From tenfold on it is a factor.
+func ChangeOf(mid, lo, hi *float64) Change {
+	if !Finite(mid) {
+		return Change{Middle: "-"}
 	}
-	if !finite(lo) || !finite(hi) {
+	if !Finite(lo) || !Finite(hi) {
 		lo, hi = nil, nil
 	}
 	largest := math.Abs(*mid)
@@ -137,22 +144,22 @@ func changeOf(mid, lo, hi *float64) change {
 		if math.Abs(v) >= 1e7 {
 			return strconv.FormatFloat(v, 'g', 3, 64)
 		}
-		return plain(v, d)
+		return Plain(v, d)
 	}
-	c := change{middle: show(*mid)}
+	c := Change{Middle: show(*mid)}
 	if times {
-		c.middle = "x" + c.middle
+		c.Middle = "x" + c.Middle
 	} else {
-		c.middle = signed(c.middle) + " %"
+		c.Middle = Signed(c.Middle) + " %"
 	}
 	if lo != nil {
-		c.lo, c.hi = show(*lo), show(*hi)
+		c.Lo, c.Hi = show(*lo), show(*hi)
 	}
 	return c
 }
 
-// signed puts a plus before a positive number.
-func signed(s string) string {
+// Signed puts a plus before a positive number.
+func Signed(s string) string {
 	if s == "" || s[0] == '-' || strings.Trim(s, "0.") == "" {
 		return s
 	}
@@ -160,15 +167,15 @@ func signed(s string) string {
 }
 
 // String is the change in a sentence: "+5.1 % (4.6 .. 5.5)".
-func (c change) String() string {
-	if c.lo == "" {
-		return c.middle
+func (c Change) String() string {
+	if c.Lo == "" {
+		return c.Middle
 	}
-	return c.middle + " (" + c.lo + " .. " + c.hi + ")"
+	return c.Middle + " (" + c.Lo + " .. " + c.Hi + ")"
 }
 
-// share is a fraction of no sign in per cent: "0.35 %", "1 %", "1.2 %", "14 %".
-func share(f float64) string {
+// Share is a fraction of no sign in per cent: "0.35 %", "1 %", "1.2 %", "14 %".
+func Share(f float64) string {
 	p := math.Abs(f) * 100
 	d := 0
 	if p < 9.95 {
@@ -177,24 +184,24 @@ func share(f float64) string {
 	if p < 0.095 {
 		d = 2
 	}
-	s := number(p, d)
+	s := Number(p, d)
 	if strings.Contains(s, ".") && !strings.Contains(s, "e") {
 		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
 	}
 	return s + " %"
 }
 
-// elapsed is a duration as people say it: "0.4 s", "31 s", "4 min 10 s", "2 h 5 min".
-func elapsed(seconds float64) string {
+// Elapsed is a duration as people say it: "0.4 s", "31 s", "4 min 10 s", "2 h 5 min".
+func Elapsed(seconds float64) string {
 	if !(seconds >= 0) || seconds > 1e9 {
 		return "-"
 	}
 	d := time.Duration(seconds * float64(time.Second))
 	switch {
 	case seconds < 9.95:
-		return plain(seconds, 1) + " s"
+		return Plain(seconds, 1) + " s"
 	case seconds < 59.5:
-		return plain(seconds, 0) + " s"
+		return Plain(seconds, 0) + " s"
 	case seconds < 3570:
 		d = d.Round(time.Second)
 		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
@@ -203,5 +210,5 @@ func elapsed(seconds float64) string {
 	return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// finite says that a figure is there and can be shown.
-func finite(f *float64) bool { return f != nil && !math.IsNaN(*f) && !math.IsInf(*f, 0) }
+// Finite says that a figure is there and can be shown.
+func Finite(f *float64) bool { return f != nil && !math.IsNaN(*f) && !math.IsInf(*f, 0) }

@@ -1,4 +1,9 @@
-package report
+// Package plain makes foreign text fit for lines of plain text: printable, cut
+// and wrapped by the columns of a terminal.
+//
+// In goes text that anybody may have written; out come lines that neither steer
+// a terminal nor hide anything. It is the lowest part of bot/report.
+package plain
 
 import (
 	"fmt"
@@ -10,9 +15,9 @@ import (
 	"golang.org/x/text/width"
 )
 
-// clean makes foreign text safe for one line: what is not printable is spelled
+// Clean makes foreign text safe for one line: what is not printable is spelled
 // out (\x1b, \u202e), so that it neither steers a terminal nor hides.
-func clean(s string) string {
+func Clean(s string) string {
 	var b strings.Builder
 	marks := 0
 	for len(s) > 0 {
@@ -48,9 +53,9 @@ func clean(s string) string {
 	return b.String()
 }
 
-// columns is how many columns of a terminal s takes. Our own colour sequences
+// Columns is how many columns of a terminal s takes. Our own colour sequences
 // take none; foreign ones never get this far.
-func columns(s string) int {
+func Columns(s string) int {
 	n := 0
 	for i := 0; i < len(s); {
 		if s[i] == 0x1b {
@@ -83,9 +88,9 @@ func runeColumns(r rune) int {
 	return 1
 }
 
-// cut shortens uncoloured text to at most w columns, with ".." at its end.
-func cut(s string, w int) string {
-	if columns(s) <= w {
+// Cut shortens uncoloured text to at most w columns, with ".." at its end.
+func Cut(s string, w int) string {
+	if Columns(s) <= w {
 		return s
 	}
 	n := 0
@@ -98,15 +103,15 @@ func cut(s string, w int) string {
 	return s
 }
 
-// pad fills s with blanks to w columns.
-func pad(s string, w int) string {
-	return s + strings.Repeat(" ", max(0, w-columns(s)))
+// Pad fills s with blanks to w columns.
+func Pad(s string, w int) string {
+	return s + strings.Repeat(" ", max(0, w-Columns(s)))
 }
 
-// wrap breaks text at blanks into lines of at most w columns; lines after the
+// Wrap breaks text at blanks into lines of at most w columns; lines after the
 // first begin with indent. Words that are too long are cut, and a per cent sign
 // stays with its number.
-func wrap(s string, w int, indent string) []string {
+func Wrap(s string, w int, indent string) []string {
 	var lines []string
 	line, start := "", ""
 	words := strings.Fields(s)
@@ -117,11 +122,11 @@ func wrap(s string, w int, indent string) []string {
 		}
 	}
 	for _, word := range words {
-		word = cut(word, w-columns(indent))
+		word = Cut(word, w-Columns(indent))
 		switch {
 		case line == start:
 			line += word
-		case columns(line)+1+columns(word) > w:
+		case Columns(line)+1+Columns(word) > w:
 			lines = append(lines, line)
 			start = indent
 			line = indent + word
@@ -132,8 +137,8 @@ func wrap(s string, w int, indent string) []string {
 	return append(lines, line)
 }
 
-// tail gives the last n lines of a log, each cleaned and at most w columns wide.
-func tail(log string, n, w int) []string {
+// Tail gives the last n lines of a log, each cleaned and at most w columns wide.
+func Tail(log string, n, w int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(log, "\n") {
 		// What a terminal would have overwritten is not worth a reader's time.
@@ -141,18 +146,18 @@ func tail(log string, n, w int) []string {
 		if i := strings.LastIndexByte(line, '\r'); i >= 0 {
 			line = line[i+1:]
 		}
-		line = strings.TrimRight(clean(strings.ReplaceAll(line, "\t", "    ")), " ")
+		line = strings.TrimRight(Clean(strings.ReplaceAll(line, "\t", "    ")), " ")
 		if line != "" {
-			lines = append(lines, cut(line, w))
+			lines = append(lines, Cut(line, w))
 		}
 	}
 	return lines[max(0, len(lines)-n):]
 }
 
-// command breaks a shell command into lines of at most w columns that can be
+// Command breaks a shell command into lines of at most w columns that can be
 // pasted as they stand: at blanks outside quotes, and inside a word if need be.
-func command(s string, w int, indent string) []string {
-	s = clean(s)
+func Command(s string, w int, indent string) []string {
+	s = Clean(s)
 	var lines []string
 	line := ""
 	var quote rune
@@ -162,7 +167,7 @@ func command(s string, w int, indent string) []string {
 		if quote == 0 && r == ' ' && !escaped {
 			blank = len(line)
 		}
-		if columns(line)+runeColumns(r) > w-2 {
+		if Columns(line)+runeColumns(r) > w-2 {
 			switch {
 			case blank > 0:
 				lines = append(lines, line[:blank]+` \`)
