@@ -71,6 +71,8 @@ type evalCommand struct {
 	Suite  string `placeholder:"FILE" help:"The suite file. Default: .patchbench.toml, bench.toml or suite.toml of the base."`
 	Out    string `placeholder:"DIR" help:"Also write report.txt, report.json and samples.jsonl there."`
 	DryRun bool   `help:"Apply, build base, run each benchmark once, and say what an evaluation would take."`
+	Resume string `placeholder:"ID" help:"Go on with this interrupted evaluation, or with the last one of the same input: last. Give the same input again."`
+	Ends   bool   `name:"ends-first" help:"Measure base and the last patch first, and all patches only of the benchmarks in which these differ."`
 	FailOn string `enum:",worse" default:"" placeholder:"worse" help:"Exit with status 5 if anything is worse."`
 }
 
@@ -78,8 +80,11 @@ func (c *evalCommand) Run(ctx context.Context, t *terminal) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	o := eval.Options{Repo: c.Repo, Base: c.Base, Branch: c.Branch,
+	o := eval.Options{Repo: c.Repo, Base: c.Base, Branch: c.Branch, Resume: c.Resume, EndsFirst: c.Ends,
 		Rounds: c.Rounds, Budget: c.Budget, Seed: c.seed(), Margin: c.Margin / 100}
+	if c.Resume != "" && c.Seed == nil {
+		o.Seed = 0 // the record's
+	}
 	var err error
 	if o.Benchmarks, err = pattern(c.Benchmarks); err != nil {
 		return err
@@ -137,6 +142,9 @@ func (c *evalCommand) again(seed uint64, in eval.Input) string {
 	}
 	if c.Budget > 0 {
 		add("--budget", c.Budget.String())
+	}
+	if c.Ends {
+		words = append(words, "--ends-first")
 	}
 	add("--seed", strconv.FormatUint(seed, 10))
 	for i, w := range words {
@@ -221,7 +229,7 @@ func noSpace(err error, dir string) error {
 func (c *evalCommand) outcome(e *store.Evaluation) error {
 	switch {
 	case e.Stopped == store.StoppedInterrupted:
-		return &failure{status: statusInterrupted}
+		return &failure{statusInterrupted, fmt.Errorf("go on with it: the same command, and --resume %s", e.ID)}
 	case e.Conflict != nil, e.Series != nil && !e.Series.Complete, nothingBuilds(e):
 		return &failure{status: statusSeries, err: incomplete(e.Series)}
 	case c.FailOn == "worse" && anyWorse(e):

@@ -14,6 +14,7 @@ import (
 	"patchbench/mbox/series"
 	"patchbench/mbox/source"
 	"patchbench/mbox/tree"
+	"patchbench/store"
 )
 
 // mailFlags name mail and choose a series in it.
@@ -120,12 +121,14 @@ type repoFlags struct {
 func stageError(err error) error {
 	var suite *eval.SuiteError
 	var repo *tree.InputError
+	var resume *eval.ResumeError
+	var id *store.IDError
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, sandbox.ErrNone):
 		return &failure{statusUnsafe, fmt.Errorf("%w; --unsafe-no-sandbox runs it all the same, as yourself: only for code that you trust", err)}
-	case errors.As(err, &suite), errors.As(err, &repo):
+	case errors.As(err, &suite), errors.As(err, &repo), errors.As(err, &resume), errors.As(err, &id):
 		return usage(err)
 	}
 	return err

@@ -11,12 +11,17 @@ import (
 // ascending. Below the first no row can be decided.
 func Looks() []int { return slices.Clone(defaultLooks) }
 
-// IsOpen says that rows of a benchmark, also rows that its output is parsed into
-// (NAME/...), could be decided by further rounds.
-func (r Result) IsOpen(b bench.Benchmark) bool {
-	return slices.ContainsFunc(r.Open, func(o Open) bool {
+// Needs are, for every open step of a benchmark's rows, also of those that its
+// output is parsed into (NAME/...), about how many rounds in all would decide it;
+// nil when further rounds are not wanted.
+func (r Result) Needs(b bench.Benchmark) []int {
+	var needs []int
+	wantName, wantParams, _ := strings.Cut(b.Key(), "{")
+	for _, o := range r.Open {
 		name, params, _ := strings.Cut(o.Benchmark, "{")
-		wantName, wantParams, _ := strings.Cut(b.Key(), "{")
-		return params == wantParams && (name == wantName || strings.HasPrefix(name, wantName+"/"))
-	})
+		if params == wantParams && (name == wantName || strings.HasPrefix(name, wantName+"/")) {
+			needs = append(needs, o.Needs...)
+		}
+	}
+	return needs
 }

@@ -19,8 +19,8 @@ import (
 // build checks out and builds every version. What does not build is data, kept
 // with its log; a build that equals an earlier one is not kept a second time.
 func (r *run) build(ctx context.Context) error {
-	start := r.Now()
-	defer func() { r.e.BuildSeconds = r.Now().Sub(start).Seconds() }()
+	before, start := r.e.BuildSeconds, r.Now()
+	defer func() { r.e.BuildSeconds = before + r.Now().Sub(start).Seconds() }()
 
 	versions := r.e.Versions
 	r.Progress.Stage("build", len(versions))
@@ -35,6 +35,9 @@ func (r *run) build(ctx context.Context) error {
 			return err
 		}
 		v.State, v.Digest, v.LogTail, v.BuildSeconds = b.State, b.Digest, b.LogTail, b.Elapsed.Seconds()
+		if err := r.sameBuild(v); err != nil {
+			return err
+		}
 		same, seen := first[b.Digest]
 		switch {
 		case b.State != bench.Built:

@@ -67,6 +67,13 @@ type Options struct {
 	Store *store.Store
 	// ID of the evaluation; "" draws a new one.
 	ID string
+	// Resume is the interrupted evaluation in Store to go on with, or ResumeLast;
+	// its seed, margin and fixed rounds are used, and Seed and Rounds must be 0 or
+	// the same. "" starts a new one.
+	Resume string
+	// EndsFirst measures base and the last version first, and all versions only
+	// of the benchmarks in which these differ or may.
+	EndsFirst bool
 	// Command is recorded as the way to reproduce the evaluation.
 	Command string
 	// Progress is told what happens; nil is silent.
@@ -154,6 +161,12 @@ func (r *run) open(ctx context.Context, in Input) (err error) {
 		return err
 	}
 	r.begin(in)
+	if r.Resume != "" {
+		if err := r.resume(ctx); err != nil {
+			return err
+		}
+	}
+	r.budget()
 	return nil
 }
 
@@ -163,9 +176,6 @@ func (o Options) defaults() Options {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Budget == 0 && o.Rounds == 0 {
-		o.Budget = 10 * time.Minute
 	}
 	if o.Margin == 0 {
 		o.Margin = 0.01
@@ -192,6 +202,8 @@ type run struct {
 	builds    []bench.Build // by version; Dir is "" for one that is not measured
 	samples   []bench.Sample
 	compared  compare.Result
+	resumed   *store.Evaluation // the record that is continued, nil for none
+	deadline  time.Time         // of measuring; zero for none
 }
 
 func apply(ctx context.Context, repo *tree.Repo, in Input, o Options) (*tree.Stack, error) {
@@ -271,7 +283,12 @@ func (r *run) begin(in Input) {
 	}
 }
 
-func (r *run) warn(text string) { r.e.Warnings = append(r.e.Warnings, text) }
+// warn adds a warning, once.
+func (r *run) warn(text string) {
+	if !slices.Contains(r.e.Warnings, text) {
+		r.e.Warnings = append(r.e.Warnings, text)
+	}
+}
 
 // nothingToRun says why no version need be built, "" if some must be.
 func (r *run) nothingToRun() string {

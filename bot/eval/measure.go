@@ -37,110 +37,212 @@ func (r *run) measure(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("copy the base's build: %w", err)
 	}
-	versions = append(versions, sample.Version{Dir: twin.Dir, Twin: true})
+	before := r.e.MeasureSeconds
+	start := r.Now()
+	defer func() { r.e.MeasureSeconds = before + r.Now().Sub(start).Seconds() }()
+	if r.Budget > 0 {
+		r.deadline = start.Add(r.Budget)
+	}
+	twins := sample.Version{Dir: twin.Dir, Twin: true}
+	all := make([]bool, len(r.suite.Benchmarks))
+	for b := range all {
+		all[b] = true
+	}
+	if r.EndsFirst && len(versions) > 2 {
+		if all, err = r.measureEnds(ctx, versions, twins); err != nil || r.e.Stopped == store.StoppedBudget {
+			return err
+		}
+	}
+	return r.stretch(ctx, append(versions, twins), all)
+}
+
+// stretch measures the chosen benchmarks on the versions until nothing is left
+// to decide.
+func (r *run) stretch(ctx context.Context, versions []sample.Version, chosen []bool) error {
+	if !slices.Contains(chosen, true) {
+		return nil
+	}
 	sampler, err := sample.Open(ctx, r.sandbox, r.suite, versions, sample.Options{Seed: r.Seed})
 	if err != nil {
 		return err
 	}
 	defer sampler.Close()
-	if r.e.Host.Compiler, err = sampler.Compiler(ctx); err != nil {
-		return err
-	}
-	round, err := r.warmUp(ctx, sampler)
+	compiler, err := sampler.Compiler(ctx)
 	if err != nil {
 		return err
 	}
-	start := r.Now()
-	defer func() { r.e.MeasureSeconds = r.Now().Sub(start).Seconds() }()
-	return r.rounds(ctx, sampler, round, start)
+	if err := r.sameCompiler(compiler); err != nil {
+		return err
+	}
+	r.e.Host.Compiler = compiler
+	courses, err := r.warmUp(ctx, sampler, versions, chosen)
+	if err != nil {
+		return err
+	}
+	return r.rounds(ctx, sampler, courses)
 }
 
-// warmUp runs every benchmark once on every version; it finds what fails, and
-// gives what one round of each benchmark takes.
-func (r *run) warmUp(ctx context.Context, sampler *sample.Sampler) ([]time.Duration, error) {
-	round := make([]time.Duration, len(r.suite.Benchmarks))
-	var all time.Duration
-	r.Progress.Stage("warm up", len(round))
+// course is how far a benchmark has come in a stretch.
+type course struct {
+	compare.Feed
+	// before is how many rounds the record has that this stretch does not count:
+	// those on fewer versions.
+	before int
+}
+
+// warmUp runs the chosen benchmarks once on every version; it finds what fails,
+// and gives what one round of each benchmark takes.
+func (r *run) warmUp(ctx context.Context, sampler *sample.Sampler, versions []sample.Version, chosen []bool) ([]course, error) {
+	courses := make([]course, len(r.suite.Benchmarks))
+	var all time.Duration // until each has had its first look
+	r.Progress.Stage("warm up", len(courses))
+	firstLook := r.looks()[0]
 	for b, bm := range r.suite.Benchmarks {
+		if !chosen[b] {
+			continue
+		}
 		r.Progress.Done(b, bm.Key(), 0)
 		w, err := sampler.WarmUp(ctx, b)
 		if err != nil {
 			return nil, fmt.Errorf("warm up %s: %w", bm.Key(), err)
 		}
-		r.took(w.Samples, w.Failures, w.Warnings)
-		if err := r.keep(ctx, w.Samples); err != nil {
+		if err := r.took(ctx, w.Samples, w.Failures, w.Warnings); err != nil {
 			return nil, err
 		}
+		c := &courses[b]
+		c.Rounds, c.before = r.had(bm, versions)
 		if w.Working > 1 {
-			round[b] = w.Round
-			all += w.Round
+			c.Cost = max(w.Round, 1)
+			all += time.Duration(max(0, firstLook-c.Rounds)) * c.Cost
 		}
 	}
-	r.Progress.Done(len(round), "", 0)
-	firstLook := compare.Looks()[0]
-	if need := time.Duration(firstLook) * all; r.Rounds == 0 && need > r.Budget {
+	r.Progress.Done(len(courses), "", 0)
+	if left := r.timeLeft(); r.Rounds == 0 && left >= 0 && all > left {
 		text := fmt.Sprintf("the budget of %v is too little for %d rounds of every row: that takes about %v",
-			r.Budget, firstLook, need.Round(time.Second))
+			r.Budget, firstLook, all.Round(time.Second))
 		r.warn(text)
 		r.Progress.Note(text)
 	}
-	return round, nil
+	return courses, nil
 }
 
-func (r *run) rounds(ctx context.Context, sampler *sample.Sampler, cost []time.Duration, start time.Time) error {
-	looks := compare.Looks()
+// had counts a benchmark's rounds in the record that all the versions took part
+// in, and the others that came before them.
+func (r *run) had(b bench.Benchmark, versions []sample.Version) (rounds, before int) {
+	failed := map[int]bool{}
+	for _, f := range r.e.Failures {
+		failed[f.N] = failed[f.N] || f.Benchmark == b.Key()
+	}
+	took := map[int]map[int]bool{} // round -> versions
+	for _, s := range r.samples {
+		if s.Twin || s.Failed != nil || s.Discarded != "" || !belongsTo(s.Benchmark, s.Params, b) {
+			continue
+		}
+		if took[s.Round] == nil {
+			took[s.Round] = map[int]bool{}
+		}
+		took[s.Round][s.Version] = true
+		before = max(before, s.Round)
+	}
+	for _, in := range took {
+		if !slices.ContainsFunc(versions, func(v sample.Version) bool { return !in[v.N] && !failed[v.N] }) {
+			rounds++
+		}
+	}
+	return rounds, before - rounds
+}
+
+func (r *run) looks() []int {
 	if r.Rounds > 0 {
-		looks = []int{r.Rounds}
+		return []int{r.Rounds}
 	}
-	last := looks[len(looks)-1]
-	var open []int // benchmarks that need more rounds
-	for b := range r.suite.Benchmarks {
-		if cost[b] > 0 {
-			open = append(open, b)
+	return compare.Looks()
+}
+
+// timeLeft is what is left of the budget, negative if there is none.
+func (r *run) timeLeft() time.Duration {
+	if r.deadline.IsZero() {
+		return -1
+	}
+	return max(0, r.deadline.Sub(r.Now()))
+}
+
+// rounds runs turn after turn of what compare.Next asks for, judging in between.
+func (r *run) rounds(ctx context.Context, sampler *sample.Sampler, courses []course) error {
+	looks := r.looks()
+	r.Progress.Stage("measure", looks[len(looks)-1])
+	for {
+		r.judge(false)
+		feeds := make([]compare.Feed, len(courses))
+		for b := range courses {
+			courses[b].Needs = r.compared.Needs(r.suite.Benchmarks[b])
+			feeds[b] = courses[b].Feed
+		}
+		left := r.timeLeft()
+		turn := compare.Next(feeds, left, looks)
+		if turn.Ended(feeds) {
+			if turn.Starved {
+				r.e.Stopped = store.StoppedBudget
+			}
+			r.Progress.Done(looks[len(looks)-1], "", 0)
+			return nil
+		}
+		if err := r.turn(ctx, sampler, courses, turn); err != nil || r.e.Stopped == store.StoppedBudget {
+			return err
+		}
+		if r.Rounds > 0 {
+			r.Progress.Done(r.Rounds, "", 0)
+			return nil
 		}
 	}
-	r.Progress.Stage("measure", last)
-	for n := 1; n <= last && len(open) > 0; n++ {
-		var perRound time.Duration
-		for _, b := range open {
-			perRound += cost[b]
-		}
-		for _, b := range open {
-			used := r.Now().Sub(start)
-			if r.Budget > 0 && used >= r.Budget {
+}
+
+// turn runs a round of each benchmark in turn until all have come to their goals.
+func (r *run) turn(ctx context.Context, sampler *sample.Sampler, courses []course, turn compare.Turn) error {
+	start := r.Now()
+	for fed := true; fed; {
+		fed = false
+		for b := range courses {
+			c := &courses[b]
+			if c.Rounds >= turn.Goals[b] {
+				continue
+			}
+			if r.timeLeft() == 0 {
 				r.e.Stopped = store.StoppedBudget
 				return nil
 			}
-			left := perRound * time.Duration(last-n+1)
-			if r.Budget > 0 {
-				left = min(left, r.Budget-used)
-			}
-			r.Progress.Done(n-1, fmt.Sprintf("round %d, %s", n, r.suite.Benchmarks[b].Key()), left)
-			got, err := sampler.Round(ctx, b, n)
-			r.took(got.Samples, got.Failures, got.Warnings)
-			if err := r.keep(context.WithoutCancel(ctx), got.Samples); err != nil {
+			fed = true
+			c.Rounds++
+			key := r.suite.Benchmarks[b].Key()
+			r.Progress.Done(c.Rounds-1, fmt.Sprintf("round %d, %s", c.Rounds, key), max(0, turn.Left-r.Now().Sub(start)))
+			got, err := sampler.Round(ctx, b, c.before+c.Rounds)
+			if err := r.took(context.WithoutCancel(ctx), got.Samples, got.Failures, got.Warnings); err != nil {
 				return err
 			}
 			if err != nil {
-				return fmt.Errorf("round %d of %s: %w", n, r.suite.Benchmarks[b].Key(), err)
+				return fmt.Errorf("round %d of %s: %w", c.Rounds, key, err)
 			}
 		}
-		if slices.Contains(looks, n) {
-			r.judge(false)
-			open = slices.DeleteFunc(open, func(b int) bool {
-				return !r.compared.IsOpen(r.suite.Benchmarks[b])
-			})
-		}
 	}
-	r.Progress.Done(last, "", 0)
 	return nil
 }
 
-// took records what the sampler found.
-func (r *run) took(samples []bench.Sample, failures []bench.Failure, warnings []string) {
+// took records and keeps what the sampler found. What a continued evaluation
+// found before is not recorded twice.
+func (r *run) took(ctx context.Context, samples []bench.Sample, failures []bench.Failure, warnings []string) error {
+	if r.resumed != nil {
+		samples = r.newOnly(samples)
+	}
 	r.samples = append(r.samples, samples...)
-	r.e.Failures = append(r.e.Failures, failures...)
-	r.e.Warnings = append(r.e.Warnings, warnings...)
+	for _, f := range failures {
+		if !slices.ContainsFunc(r.e.Failures, func(g bench.Failure) bool { return g.N == f.N && g.Benchmark == f.Benchmark }) {
+			r.e.Failures = append(r.e.Failures, f)
+		}
+	}
+	for _, w := range warnings {
+		r.warn(w)
+	}
+	return r.keep(ctx, samples)
 }
 
 // judge compares what was measured so far; final says that no round will follow.
@@ -161,13 +263,19 @@ func (r *run) judge(final bool) {
 		r.e.Rounds = max(r.e.Rounds, c.Rounds)
 	}
 	if final {
-		r.e.Warnings = append(r.e.Warnings, r.compared.Warnings...)
+		for _, w := range r.compared.Warnings {
+			r.warn(w)
+		}
 	}
 }
 
 // belongs says that a row is the benchmark's, or parsed from its output (NAME/...).
 func belongs(c bench.Comparison, b bench.Benchmark) bool {
-	return maps.Equal(c.Params, b.Params) && (c.Benchmark == b.Name || strings.HasPrefix(c.Benchmark, b.Name+"/"))
+	return belongsTo(c.Benchmark, c.Params, b)
+}
+
+func belongsTo(name string, params map[string]string, b bench.Benchmark) bool {
+	return maps.Equal(params, b.Params) && (name == b.Name || strings.HasPrefix(name, b.Name+"/"))
 }
 
 type silent struct{}
