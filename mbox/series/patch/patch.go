@@ -178,6 +178,11 @@ func (c *Content) fromText(m *mbox.Message, header Subject, segs []segment) []Fo
 			}
 		}
 	}
+	if !ok && info.hg && info.node != "" && !header.Reply {
+		// A changeset of which the diff shows nothing: a mode or an empty file
+		// without diff.git. It has its place in the series all the same.
+		d.start, d.end, d.style, ok = len(info.rest), len(info.rest), mbox.StyleHg, true
+	}
 	text := info.log
 	if !ok {
 		text += toUTF8(info.rest, segs[len(segs)-1].charset)
