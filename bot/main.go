@@ -2,7 +2,7 @@
 //
 //	bot eval series.mbox --repo DIR    apply, build, measure, report
 //	bot demo                           the same on a small project of its own
-//	bot show | apply | compare | report
+//	bot show | apply | compare | diff | report
 //
 // This package is the command: it reads flags, the environment and files, wires
 // the stages together, and turns their outcomes into exit statuses. One file
@@ -74,6 +74,7 @@ type command struct {
 	Show    showCommand    `cmd:"" help:"Show what was understood of some mail: series, patches, what was skipped and why."`
 	Apply   applyCommand   `cmd:"" help:"Apply a series to git objects; print the commit and tree of each step."`
 	Compare compareCommand `cmd:"" help:"Compare samples (samples.jsonl, or Go benchmark output): statistics only."`
+	Diff    diffCommand    `cmd:"" help:"Set the verdicts of two evaluations side by side, as of v1 and v2 of a series."`
 	Report  reportCommand  `cmd:"" help:"Render a stored evaluation again."`
 	Demo    demoCommand    `cmd:"" help:"Evaluate five patches of a small project of our own, with nothing to set up."`
 
