@@ -15,34 +15,36 @@ import (
 // layer gives each package of the module its height; a package may import only
 // lower ones. The table is that of the README's "Layout" section.
 var layer = map[string]int{
-	"config":            0,
-	"deploy":            0,
-	"bench/sandbox":     0,
-	"mbox":              10,
-	"bench":             10,
-	"mbox/tree/diff":    15, // the parts of mbox/tree that know no series
-	"mbox/tree/odb":     15,
-	"mbox/tree/merge":   15,
-	"mbox/series/patch": 15, // the part of mbox/series that knows one mail alone
-	"mbox/source":       20,
-	"mbox/series":       20,
-	"mbox/tree":         20,
-	"bench/suite":       20,
-	"bench/build":       20,
-	"bench/sample":      20,
-	"bench/compare":     20,
-	"bench/claims":      20,
-	"store":             30,
-	"bot/eval":          40,
-	"bot/report/plain":  31, // the parts of bot/report that know no evaluation
-	"bot/report/figure": 32,
-	"bot/report":        40,
-	"bot/github":        40,
-	"bot/watch":         50,
-	"bot/work":          50,
-	"bot/reply":         50,
-	"bot/web":           50,
-	"bot":               60,
+	"config":              0,
+	"deploy":              0,
+	"bench/sandbox":       0,
+	"mbox":                10,
+	"bench":               10,
+	"mbox/tree/diff":      15, // the parts of mbox/tree that know no series
+	"mbox/tree/odb":       15,
+	"mbox/tree/merge":     15,
+	"mbox/series/patch":   15, // the part of mbox/series that knows one mail alone
+	"mbox/source":         20,
+	"mbox/series":         20,
+	"mbox/tree":           20,
+	"bench/suite":         20,
+	"bench/build":         20,
+	"bench/sample":        20,
+	"bench/compare":       20,
+	"bench/claims":        20,
+	"store":               30,
+	"bot/eval":            40,
+	"bot/report/plain":    31, // the parts of bot/report that know no evaluation
+	"bot/report/figure":   32,
+	"bot/report":          40,
+	"bot/report/cases":    35,
+	"bot/report/markdown": 45,
+	"bot/github":          40,
+	"bot/watch":           50,
+	"bot/work":            50,
+	"bot/reply":           50,
+	"bot/web":             50,
+	"bot":                 60,
 }
 
 // topLevel is all that may stand beside dot files at the top of the tree.

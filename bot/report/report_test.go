@@ -15,10 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbench/bench"
+	"patchbench/bot/report/cases"
 	"patchbench/bot/report/plain"
 	"patchbench/mbox"
 	"patchbench/store"
 )
+
+func ptr[T any](v T) *T { return &v }
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
@@ -49,7 +52,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestText(t *testing.T) {
-	for name, build := range evaluations {
+	for name, build := range cases.All {
 		t.Run(name, func(t *testing.T) {
 			text := render(t, build().Evaluation, Options{})
 			golden(t, name+".txt", text)
@@ -91,7 +94,7 @@ func check(t *testing.T, e *store.Evaluation, text string, width int) {
 }
 
 func TestTextColor(t *testing.T) {
-	e := evaluations["planted"]().Evaluation
+	e := cases.All["planted"]().Evaluation
 	text := render(t, e, Options{Color: true})
 	golden(t, "color.txt", text)
 	var bare strings.Builder
@@ -112,7 +115,7 @@ func TestJSON(t *testing.T) {
 	for _, name := range []string{"one-improvement", "hostile"} {
 		t.Run(name, func(t *testing.T) {
 			var a, b bytes.Buffer
-			e := evaluations[name]().Evaluation
+			e := cases.All[name]().Evaluation
 			if err := JSON(&a, e); err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +156,8 @@ func TestJSON(t *testing.T) {
 // TestContract names each field that scripts may rely on.
 func TestContract(t *testing.T) {
 	var b bytes.Buffer
-	e := evaluations["planted"]().Evaluation
+	e := cases.All["planted"]().Evaluation
+	e.Claims = cases.All["claims"]().Claims
 	if err := JSON(&b, e); err != nil {
 		t.Fatal(err)
 	}
@@ -176,6 +180,7 @@ func TestContract(t *testing.T) {
 		{"value", first(result["values"]), "n median lo hi samples"},
 		{"step", first(result["steps"]), "n change lo hi p verdict reason group"},
 		{"total", result["total"].(map[string]any), "change lo hi p verdict"},
+		{"claim", first(top["claims"]), "n line text subject quantity unit before after change benchmark metric measured lo hi verdict"},
 		{"failure", first(top["failures"]), "n benchmark signal status log_tail"},
 	} {
 		for _, field := range strings.Fields(c.fields) {
@@ -184,13 +189,13 @@ func TestContract(t *testing.T) {
 			}
 		}
 	}
-	if bytes.Contains(b.Bytes(), []byte(`"claims": null`)) || !bytes.Contains(b.Bytes(), []byte(`"claims": []`)) {
+	if bytes.Contains(b.Bytes(), []byte(`"warnings": null`)) || !bytes.Contains(b.Bytes(), []byte(`"warnings": []`)) {
 		t.Error("an empty list is not []")
 	}
 }
 
 func TestTextFast(t *testing.T) {
-	e := evaluations["largest"]().Evaluation
+	e := cases.All["largest"]().Evaluation
 	start := time.Now()
 	render(t, e, Options{})
 	// Far above what it takes, so that a busy machine does not fail it.
@@ -200,7 +205,7 @@ func TestTextFast(t *testing.T) {
 }
 
 func BenchmarkTextLargest(b *testing.B) {
-	e := evaluations["largest"]().Evaluation
+	e := cases.All["largest"]().Evaluation
 	for b.Loop() {
 		if err := Text(&bytes.Buffer{}, e, Options{}); err != nil {
 			b.Fatal(err)
@@ -219,13 +224,13 @@ func FuzzText(f *testing.F) {
 		for range n {
 			list = append(list, subject)
 		}
-		b := newSeries(subject+" "+name, bench.Verdict(unit), list...)
-		b.process(name, level, level, map[int]float64{n: change}, map[int]float64{1: spread})
-		b.row(name+subject, unit, unit, level, spread, map[int]float64{1: change})
-		b.row(subject, "wall", "s", level, spread, nil)
-		doubt(&b.Results[len(b.Results)-1], 0, change, spread, log)
-		b.unbuilt(1+n/2%n, log)
-		b.fail(n, name, bench.Failed{Reason: unit, Status: n}, log)
+		b := cases.New(subject+" "+name, bench.Verdict(unit), list...)
+		b.Process(name, level, level, map[int]float64{n: change}, map[int]float64{1: spread})
+		b.Row(name+subject, unit, unit, level, spread, map[int]float64{1: change})
+		b.Row(subject, "wall", "s", level, spread, nil)
+		cases.Doubt(&b.Results[len(b.Results)-1], 0, change, spread, log)
+		b.Unbuilt(1+n/2%n, log)
+		b.Fail(n, name, bench.Failed{Reason: unit, Status: n}, log)
 		b.Command = "bot eval " + name + " " + subject + " " + log
 		b.Warnings = []string{log, name}
 		b.Conflict = &mbox.Conflict{N: n + 1, Files: []mbox.ConflictFile{{Path: name, Hunk: 1, Line: 2, Reason: log}}}
@@ -242,7 +247,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// TestSparse renders evaluations that hold next to nothing, as an early
+// TestSparse renders cases.All that hold next to nothing, as an early
 // interrupt leaves them.
 func TestSparse(t *testing.T) {
 	for _, c := range []struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbench/bench"
+	"patchbench/bot/report/cases"
 )
 
 func TestFigures(t *testing.T) {
@@ -40,7 +41,7 @@ func TestFigures(t *testing.T) {
 		{"no patched value", "s", 1, 0.01, math.NaN(), figures{"1.000", "+-0.010", "-", "", "s"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := newSeries("", bench.Same, "one")
+			e := cases.New("", bench.Same, "one")
 			value := func(n int, v float64) bench.Value {
 				out := bench.Value{N: n, Median: ptr(v)}
 				if c.half > 0 {

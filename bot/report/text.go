@@ -31,6 +31,46 @@ type renderer struct {
 // and texts is ASCII. An evaluation without ID is a comparison of samples alone,
 // of which neither series nor machine are told.
 func Text(w io.Writer, e *store.Evaluation, o Options) error {
+	var b bytes.Buffer
+	for i, section := range Sections(e, o) {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		for _, line := range section.Lines {
+			b.WriteString(line + "\n")
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// A Section is a part of the text that stands between empty lines.
+type Section struct {
+	Kind  Kind
+	Lines []string // without blanks at their ends; clean and short enough
+}
+
+// Kind says what a section tells.
+type Kind int
+
+// The kinds, in the order in which their sections come.
+const (
+	Headline  Kind = iota // the verdict
+	About                 // what was evaluated
+	Whole                 // base against the last version
+	Patches               // patch by patch
+	Failed                // what does not apply, build or run
+	Claims                // the author's numbers
+	Builds                // versions that were not measured
+	Doubts                // unclear rows
+	Missing               // rows without figures
+	Unchanged             // and the share of waiting
+	Warnings
+	Facts // machine, rounds, how to reproduce
+)
+
+// Sections gives the text of Text in its parts; those that are empty are left out.
+func Sections(e *store.Evaluation, o Options) []Section {
 	if o.Width == 0 {
 		o.Width = 78
 	}
@@ -38,33 +78,28 @@ func Text(w io.Writer, e *store.Evaluation, o Options) error {
 	r.inner = r.width - 6
 	r.rows = r.sortRows()
 
-	head, facts := r.head(), r.facts()
-	others := [][]string{
-		r.failures(), r.sameBuilds(), r.unclear(), r.missing(), r.unchanged(), r.warnings(),
+	headline, about, facts := r.headline(), r.about(), r.facts()
+	others := []Section{
+		{Failed, r.failures()}, {Claims, r.claims()}, {Builds, r.sameBuilds()}, {Doubts, r.unclear()}, {Missing, r.missing()},
+		{Unchanged, append(r.unchanged(), r.waiting()...)}, {Warnings, r.warnings()},
 	}
-	left := mostLines - len(head) - len(facts) - 4
+	left := mostLines - len(headline) - len(about) - len(facts) - 4
 	for _, section := range others {
-		left -= len(section) + 1
+		left -= len(section.Lines) + 1
 	}
 	steps := r.patchByPatch(left / 2)
 	total := r.wholeSeries(left - len(steps))
 	steps = r.patchByPatch(left - len(total))
 
-	var b bytes.Buffer
-	sections := append([][]string{head, total, steps}, others...)
-	for _, section := range append(sections, facts) {
-		if len(section) == 0 {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		for _, line := range section {
-			b.WriteString(strings.TrimRight(line, " ") + "\n")
+	all := append([]Section{{Headline, headline}, {About, about}, {Whole, total}, {Patches, steps}}, others...)
+	all = append(all, Section{Facts, facts})
+	all = slices.DeleteFunc(all, func(s Section) bool { return len(s.Lines) == 0 })
+	for _, s := range all {
+		for i, line := range s.Lines {
+			s.Lines[i] = strings.TrimRight(line, " ")
 		}
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return all
 }
 
 // SGR colours.
@@ -120,8 +155,8 @@ func (r *renderer) line(label, text string) string {
 	return plain.Pad(label, labelled) + plain.Cut(text, r.inner-labelled)
 }
 
-// head is the verdict and what was evaluated.
-func (r *renderer) head() []string {
+// headline is the verdict and what it rests on.
+func (r *renderer) headline() []string {
 	e := r.e
 	headline := e.Headline
 	if headline == "" {
@@ -147,10 +182,16 @@ func (r *renderer) head() []string {
 	if e.Unsafe {
 		lines = append(lines, r.paint("Measured without a sandbox.", yellow))
 	}
+	return lines
+}
+
+// about is what was evaluated.
+func (r *renderer) about() []string {
+	e := r.e
 	if e.ID == "" {
-		return lines
+		return nil
 	}
-	lines = append(lines, "")
+	var lines []string
 	if s := e.Series; s != nil {
 		kind := count(s.Total, "patch")
 		if s.Version > 1 {

@@ -1,4 +1,7 @@
-package report
+// Package cases holds evaluations of every kind, for the tests of the formats of
+// a report. They are made as bot/eval would make them, of a small project that
+// does not exist.
+package cases
 
 import (
 	"fmt"
@@ -12,12 +15,12 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// A builder makes the evaluation of a series of patches as bot/eval would.
-type builder struct{ *store.Evaluation }
+// A Builder makes the evaluation of a series of patches as bot/eval would.
+type Builder struct{ *store.Evaluation }
 
-// newSeries is a series whose patches have these subjects, with all versions
+// New is a series whose patches have these subjects, with all versions
 // built and no rows yet.
-func newSeries(headline string, verdict bench.Verdict, subjects ...string) builder {
+func New(headline string, verdict bench.Verdict, subjects ...string) Builder {
 	m := len(subjects)
 	e := &store.Evaluation{
 		ID: "20261130-3f9a2c", Created: time.Date(2026, 11, 30, 9, 8, 7, 0, time.UTC),
@@ -46,26 +49,26 @@ func newSeries(headline string, verdict bench.Verdict, subjects ...string) build
 		})
 		e.Series.Patches = append(e.Series.Patches, mbox.Patch{N: n, Subject: subject, Author: e.Series.Author, Style: mbox.StyleGit})
 	}
-	return builder{e}
+	return Builder{e}
 }
 
-// commits makes the series a range of commits.
-func (b builder) commits() builder {
+// Commits makes the series a range of commits.
+func (b Builder) Commits() Builder {
 	b.Series = nil
 	b.Base.How, b.Base.Reason = mbox.HowRange, "the left side of v1.0..topic"
 	return b
 }
 
-// same gives version n the build of version as.
-func (b builder) same(n, as int) builder {
+// Same gives version n the build of version as.
+func (b Builder) Same(n, as int) Builder {
 	b.Versions[n].State, b.Versions[n].SameAs = bench.SameBuild, &as
 	return b
 }
 
-// row adds a row whose base value is level, in the metric's unit, with a 95 %
+// Row adds a row whose base value is level, in the metric's unit, with a 95 %
 // interval of its median of spread (a fraction) on either side. changes are the
 // relative changes of steps; the other steps are the same.
-func (b builder) row(benchmark, metric, unit string, level, spread float64, changes map[int]float64) *bench.Comparison {
+func (b Builder) Row(benchmark, metric, unit string, level, spread float64, changes map[int]float64) *bench.Comparison {
 	m := bench.MetricFor(metric, unit)
 	c := bench.Comparison{
 		Benchmark: benchmark, Metric: metric, Unit: unit, Better: m.Better, Exact: m.Exact, Tested: m.Tested, Rounds: 20,
@@ -106,17 +109,17 @@ func (b builder) row(benchmark, metric, unit string, level, spread float64, chan
 	return &b.Results[len(b.Results)-1]
 }
 
-// process adds cpu, wall, rss and the untested rows of a benchmark; cpu and wall
+// Process adds cpu, wall, rss and the untested rows of a benchmark; cpu and wall
 // change alike.
-func (b builder) process(benchmark string, seconds, bytes float64, time, memory map[int]float64) {
-	b.row(benchmark, "cpu", "s", seconds, 0.004, time)
-	b.row(benchmark, "wall", "s", seconds*1.07, 0.015, time)
-	b.row(benchmark, "user", "s", seconds*0.9, 0.01, time)
-	b.row(benchmark, "rss", "B", bytes, 0.001, memory)
+func (b Builder) Process(benchmark string, seconds, bytes float64, time, memory map[int]float64) {
+	b.Row(benchmark, "cpu", "s", seconds, 0.004, time)
+	b.Row(benchmark, "wall", "s", seconds*1.07, 0.015, time)
+	b.Row(benchmark, "user", "s", seconds*0.9, 0.01, time)
+	b.Row(benchmark, "rss", "B", bytes, 0.001, memory)
 }
 
-// fail ends a benchmark's rows at version n: no figures from there on.
-func (b builder) fail(n int, benchmark string, how bench.Failed, log string) {
+// Fail ends a benchmark's rows at version n: no figures from there on.
+func (b Builder) Fail(n int, benchmark string, how bench.Failed, log string) {
 	for v := n; v < len(b.Versions); v++ {
 		b.Failures = append(b.Failures, bench.Failure{
 			N: v, Benchmark: benchmark, Signal: how.Signal, Status: how.Status, Reason: how.Reason, LogTail: log,
@@ -141,8 +144,8 @@ func (b builder) fail(n int, benchmark string, how bench.Failed, log string) {
 	}
 }
 
-// unbuilt makes version n one that does not build; its rows are passed over.
-func (b builder) unbuilt(n int, log string) {
+// Unbuilt makes version n one that does not build; its rows are passed over.
+func (b Builder) Unbuilt(n int, log string) {
 	b.Versions[n].State, b.Versions[n].LogTail = bench.BuildFailed, log
 	for i := range b.Results {
 		b.Results[i].Values[n] = bench.Value{N: n}
@@ -150,8 +153,8 @@ func (b builder) unbuilt(n int, log string) {
 	}
 }
 
-// doubt makes a step unclear, or the total for n = 0.
-func doubt(c *bench.Comparison, n int, mid, half float64, reason string) {
+// Doubt makes a step unclear, or the total for n = 0.
+func Doubt(c *bench.Comparison, n int, mid, half float64, reason string) {
 	s := bench.Step{N: n, Change: &mid, Lo: ptr(mid - half), Hi: ptr(mid + half), P: ptr(0.2), Verdict: bench.Unclear, Reason: reason}
 	if n == 0 {
 		s.N = c.Total.N
@@ -159,4 +162,34 @@ func doubt(c *bench.Comparison, n int, mid, half float64, reason string) {
 		return
 	}
 	c.Steps[n-1] = s
+}
+
+// Samples gives the runs behind an evaluation's values: as many rounds as a row
+// has, spread evenly over the interval of each version's median, and a twin of
+// base. They are the same each time.
+func Samples(e *store.Evaluation) []bench.Sample {
+	var all []bench.Sample
+	for _, c := range e.Results {
+		for round := 1; round <= c.Rounds; round++ {
+			for i, v := range c.Values {
+				if v.Median == nil {
+					continue
+				}
+				half := 0.0
+				if v.Lo != nil && v.Hi != nil {
+					half = *v.Hi - *v.Lo
+				}
+				// A walk through the interval that visits each part of it.
+				at := math.Mod(float64(round)*0.618034+float64(i)*0.37, 1) - 0.5
+				s := bench.Sample{Round: round, Version: v.N, Benchmark: c.Benchmark, Params: c.Params, Metric: c.Metric, Unit: c.Unit,
+					Value: *v.Median + at*half*2}
+				all = append(all, s)
+				if v.N == 0 && !c.Exact {
+					s.Twin, s.Value = true, *v.Median-at*half*2
+					all = append(all, s)
+				}
+			}
+		}
+	}
+	return all
 }

@@ -1,0 +1,316 @@
+package cases
+
+import (
+	"fmt"
+	"strings"
+
+	"patchbench/bench"
+	"patchbench/mbox"
+	"patchbench/store"
+)
+
+var five = []string{
+	"hash: say what the seed is for", "hash: mix in the length", "table: keep a spare half", "table: use a macro for the mask",
+	"sort: skip what is in order",
+}
+
+func subjects(n int) []string {
+	var s []string
+	for i := range n {
+		s = append(s, fmt.Sprintf("subsystem %c: change number %d of many", 'a'+i%26, i+1))
+	}
+	return s
+}
+
+const gccLog = `gcc -O2 -c -o table.o table.c
+table.c: In function 'grow':
+table.c:41:9: error: implicit declaration of function 'MASK_OF' [-Wimplicit-function-declaration]
+   41 |         MASK_OF(t->size);
+	|         ^~~~~~~
+make: *** [Makefile:7: table.o] Error 1
+`
+
+// kit adds the rows of the small project's four benchmarks.
+func kit(b Builder, hash, table map[int]float64) {
+	b.Process("hash", 0.4123, 2.1*(1<<20), hash, nil)
+	b.Process("table", 1.52, 64*(1<<20), nil, table)
+	b.Process("sort", 0.0871, 9.3*(1<<20), nil, nil)
+	b.Process("scan", 0.2202, 2.2*(1<<20), nil, nil)
+}
+
+// All are the evaluations by name: one for each kind of outcome, and some that
+// are hostile or very large. Each call gives a new one.
+var All = map[string]func() Builder{
+	"one-improvement": func() Builder {
+		b := New("Better: cpu -12.3 % in table (-12.7 .. -11.9)", bench.Better, "table: probe in steps of a cache line")
+		b.Series.Subject = "table: probe in steps of a cache line"
+		b.Row("table", "cpu", "s", 1.52, 0.004, map[int]float64{1: -0.123})
+		b.Versions[1].Added, b.Versions[1].Deleted = 41, 18
+		return b
+	},
+	"regression-of-13": func() Builder {
+		b := New("Patch 8/13 makes hash slower: cpu +5.1 % (4.7 .. 5.5)", bench.Worse, subjects(13)...)
+		b.Series.Version = 3
+		kit(b, map[int]float64{8: 0.051}, nil)
+		b.Results[4].Rounds = 40
+		return b
+	},
+	"planted": func() Builder {
+		b := New("Mixed: 2/5 makes hash slower (cpu +5.1 %), 3/5 makes table larger (rss +18.9 %)", bench.Mixed, five...)
+		kit(b, map[int]float64{2: 0.051}, map[int]float64{3: 0.189})
+		b.Same(1, 0)
+		b.Unbuilt(4, gccLog)
+		b.Fail(5, "sort", bench.Failed{Signal: "SIGSEGV", Status: -1}, "sort: 200000 lines\n")
+		return b
+	},
+	"nothing-found": func() Builder {
+		b := New("No change: all 12 rows are the same within 1 %", bench.Same, five...)
+		kit(b, nil, nil)
+		return b
+	},
+	"unclear": func() Builder {
+		b := New("Unclear: 3 of 12 rows are not decided after 80 rounds", bench.Unclear, five...)
+		kit(b, nil, nil)
+		Doubt(&b.Results[1], 0, 0.012, 0.031, "needs about 200 rounds")
+		Doubt(&b.Results[1], 2, 0.018, 0.029, "needs about 200 rounds")
+		Doubt(&b.Results[1], 3, -0.004, 0.025, "needs about 120 rounds")
+		Doubt(&b.Results[5], 4, -0.007, 0.012, "needs about 110 rounds")
+		Doubt(&b.Results[12], 0, 0.0061, 0.0083, "needs about 90 rounds")
+		b.Stopped, b.Rounds = store.StoppedBudget, 80
+		return b
+	},
+	"build-failure": func() Builder {
+		b := New("Failed: 4/5 and 5/5 do not build; no change in the others", bench.FailedSeries, five...)
+		kit(b, nil, nil)
+		for i := range b.Results {
+			b.Results[i].Total.N = 3
+		}
+		b.Unbuilt(4, gccLog)
+		b.Unbuilt(5, gccLog)
+		return b
+	},
+	"crash": func() Builder {
+		b := New("Worse: sort fails from 3/5 on with SIGSEGV; scan times out at 5/5", bench.Worse, five...)
+		kit(b, nil, nil)
+		b.Fail(3, "sort", bench.Failed{Signal: "SIGSEGV", Status: -1}, "sort: 200000 lines\n"+strings.Repeat("sort: warning: run of length 1\n", 20))
+		b.Fail(5, "scan", bench.Failed{Reason: "timed out after 600 s"}, "")
+		return b
+	},
+	"same-build": func() Builder {
+		b := New("No change: every build is the same as base's", bench.Same, five...)
+		kit(b, nil, nil)
+		for n := 1; n <= 5; n++ {
+			b.Same(n, 0)
+		}
+		for i := range b.Results {
+			c := &b.Results[i]
+			c.Rounds, c.Detectable, c.Values = 0, nil, nil
+			for j := range c.Steps {
+				c.Steps[j] = bench.Step{N: j + 1, Verdict: bench.Same, Reason: "same build as base"}
+			}
+			c.Total = bench.Step{N: 5, Verdict: bench.Same, Reason: "same build as base"}
+		}
+		b.Rounds, b.MeasureSeconds = 0, 0
+		return b
+	},
+	"conflict": func() Builder {
+		b := New("Failed: 4/7 does not apply; 2/7 makes hash slower (cpu +5.1 %)", bench.FailedSeries, five[:3]...)
+		kit(b, map[int]float64{2: 0.051}, nil)
+		b.Series.Total, b.Series.Received = 7, 7
+		for n := 1; n <= 3; n++ {
+			b.Versions[n].Name = fmt.Sprintf("%d/7", n)
+		}
+		b.Series.Patches = append(b.Series.Patches, mbox.Patch{N: 4, Subject: five[3]})
+		b.Conflict = &mbox.Conflict{N: 4, Subject: five[3], Files: []mbox.ConflictFile{
+			{Path: "table.c", Hunk: 2, Line: 120, Reason: "context differs"},
+			{Path: "doc/table.txt", Reason: "no such file in 3/7"},
+		}}
+		b.NotTried = []int{5, 6, 7}
+		return b
+	},
+	"interrupted": func() Builder {
+		b := New("Unclear: interrupted; hash looks slower at 2/5 (cpu)", bench.Unclear, five...)
+		kit(b, map[int]float64{2: 0.051}, nil)
+		for i := range b.Results {
+			c := &b.Results[i]
+			c.Rounds = 4
+			Doubt(c, 0, *c.Total.Change, 0.06, "needs about 20 rounds")
+			for n := 1; n <= 5; n++ {
+				Doubt(c, n, *c.Steps[n-1].Change, 0.06, "needs about 20 rounds")
+			}
+		}
+		b.Versions[5].State = bench.NotBuilt
+		b.Stopped, b.Rounds = store.StoppedInterrupted, 4
+		return b
+	},
+	"no-single-step": func() Builder {
+		b := New("Worse: table cpu +3.6 % (2.8 .. 4.5), somewhere in patches 2-4", bench.Worse, five...)
+		kit(b, nil, nil)
+		c := &b.Results[4]
+		c.Total = bench.Step{N: 5, Change: ptr(0.036), Lo: ptr(0.028), Hi: ptr(0.045), Verdict: bench.Worse, Group: []int{2, 4}}
+		for n := 2; n <= 4; n++ {
+			Doubt(c, n, 0.012, 0.013, "needs about 60 rounds")
+		}
+		c.Values[5].Median = ptr(*c.Values[0].Median * 1.036)
+		d := &b.Results[8]
+		d.Total = bench.Step{N: 5, Change: ptr(-0.021), Lo: ptr(-0.027), Hi: ptr(-0.015), Verdict: bench.Better}
+		d.Values[5].Median = ptr(*d.Values[0].Median * 0.979)
+		return b
+	},
+	"group": func() Builder {
+		b := New("Worse: table cpu +3.6 % (2.8 .. 4.5) by patches 2-3", bench.Worse, five...)
+		kit(b, nil, nil)
+		for _, n := range []int{2, 3} {
+			b.Results[4].Steps[n-1] = bench.Step{N: n, Change: ptr(0.036), Lo: ptr(0.028), Hi: ptr(0.045), Verdict: bench.Worse, Group: []int{2, 3}}
+		}
+		b.Results[4].Total = bench.Step{N: 5, Change: ptr(0.036), Lo: ptr(0.028), Hi: ptr(0.045), Verdict: bench.Worse}
+		b.Results[4].Values[5].Median = ptr(*b.Results[4].Values[0].Median * 1.036)
+		return b
+	},
+	"cancelled": func() Builder {
+		b := New("Mixed: 1/3 makes hash slower (cpu +5.1 %), 3/3 faster (-4.9 %); as a whole the same", bench.Mixed, five[:3]...)
+		kit(b, map[int]float64{1: 0.051, 3: 1/1.051 - 1}, nil)
+		return b
+	},
+	"exact": func() Builder {
+		b := New("Better: 1/2 makes parse allocate less (allocs -33.3 %)", bench.Better, five[:2]...).Commits()
+		b.Row("parse", "s/op", "s/op", 12.4e-6, 0.002, map[int]float64{1: -0.082})
+		b.Row("parse", "B/op", "B/op", 4096, 0.0001, map[int]float64{1: -0.25})
+		b.Row("parse", "allocs", "1", 12, 0, map[int]float64{1: -1.0 / 3})
+		b.Row("parse", "instructions", "1", 123456789, 0, map[int]float64{1: -0.0912, 2: 0.000012})
+		b.Results[3].Steps[1].Verdict = bench.Worse
+		b.Row("copy", "MB/s", "MB/s", 812.4, 0.01, map[int]float64{2: 0.21})
+		b.Row("start", "wall", "s", 0.00213, 0.01, map[int]float64{2: 14.2})
+		return b
+	},
+	"warnings": func() Builder {
+		b := New("Unclear: the machine was not steady", bench.Unclear, five...)
+		kit(b, nil, nil)
+		for i, c := range b.Results {
+			if c.Metric == "wall" {
+				Doubt(&b.Results[i], 0, 0.021, 0.02, "verdicts withdrawn")
+				b.Results[i].Warnings = []string{"the base twin differs from base (A/A): verdicts are withdrawn"}
+			}
+		}
+		b.Series.Complete, b.Series.Received, b.Series.Missing, b.Series.Total = false, 5, []int{6, 8}, 8
+		b.NotTried = []int{7}
+		b.Unsafe = true
+		b.Warnings = []string{
+			"the series touches bench/run.sh, which the suite names: base's copy was used for all versions",
+			"the budget of 10 min is too little for 10 rounds of every row",
+		}
+		return b
+	},
+	"parameters": func() Builder {
+		b := New("Better: grep on the large tree, cpu -31.0 %", bench.Better, five[:2]...)
+		for _, t := range []string{"1", "4", "16"} {
+			b.Process("grep", 2.31, 80*(1<<20), map[int]float64{2: -0.31}, nil)
+			for i := range b.Results[len(b.Results)-4:] {
+				b.Results[len(b.Results)-4+i].Params = map[string]string{"threads": t, "tree": "linux-large"}
+			}
+		}
+		return b
+	},
+	"large": func() Builder {
+		b := New("Mixed: 31 of 225 rows are better, 14 worse; the largest is +41 % (cpu of b03 at 7/30)", bench.Mixed, subjects(30)...)
+		for i := range 45 {
+			changes := map[int]float64{}
+			if i%3 == 0 {
+				changes[1+i*7%30] = float64(i%7)*0.08 - 0.15
+				changes[1+i*11%30] = 0.02 + float64(i%5)*0.03
+			}
+			name := fmt.Sprintf("workload-%02d", i)
+			b.Process(name, 0.02*float64(i+1), float64(i+1)*(1<<22), changes, map[int]float64{1 + i%30: float64(i%2) * 0.03})
+			b.Row(name, "heap", "B", float64(i+1)*1e6, 0, nil)
+		}
+		for i := range b.Results {
+			if i%17 == 3 && b.Results[i].Tested {
+				Doubt(&b.Results[i], 4, 0.01, 0.02, "needs about 90 rounds")
+			}
+		}
+		return b
+	},
+	"largest": func() Builder {
+		b := New(strings.Repeat("Everything is worse. ", 60), bench.Worse, subjects(30)...)
+		for i := range 45 {
+			changes := map[int]float64{}
+			for n := 1; n <= 30; n++ {
+				changes[n] = 0.02
+			}
+			b.Process(fmt.Sprintf("workload-with-a-rather-long-name-%02d", i), 0.02, 1e7, changes, changes)
+			b.Row(fmt.Sprintf("unsure-%d", i), "wall", "s", 1, 0.1, nil)
+			Doubt(&b.Results[len(b.Results)-1], 0, 0.01, 0.02, "needs about 90 rounds")
+			b.Results[len(b.Results)-1].Warnings = []string{fmt.Sprint("warning ", i, strings.Repeat(" of many", 60))}
+			b.Warnings = append(b.Warnings, fmt.Sprint(i, strings.Repeat(" more", 90)))
+			b.Claims = append(b.Claims, bench.Claim{N: i % 30, Text: strings.Repeat("claim ", 30), Change: -0.1, Benchmark: fmt.Sprintf("workload-with-a-rather-long-name-%02d", i), Metric: "cpu", Verdict: bench.Opposite, Measured: ptr(0.02), Lo: ptr(0.01), Hi: ptr(0.03)})
+			b.Fail(1+i%30, fmt.Sprintf("unsure-%d", i+100), bench.Failed{Status: 1}, strings.Repeat("log\n", 99))
+		}
+		for n := 2; n <= 30; n += 3 {
+			b.Versions[n].State, b.Versions[n].LogTail = bench.BuildFailed, strings.Repeat(fmt.Sprintln("error", n), 40)
+		}
+		for n := 3; n <= 30; n += 3 {
+			b.Same(n, n-2)
+		}
+		b.Series.Complete, b.Series.Missing, b.Unsafe, b.Stopped = false, []int{3, 9}, true, store.StoppedInterrupted
+		b.Base.Reason = strings.Repeat("because ", 90)
+		b.Host.CPU = strings.Repeat("fast ", 200)
+		b.Command = "bot eval " + strings.Repeat("'a file' ", 60)
+		return b
+	},
+	"claims": func() Builder {
+		b := New("Mixed: 2/5 makes hash faster (cpu -19.8 %), 4/5 makes scan slower (cpu +4.1 %)", bench.Mixed, five...)
+		kit(b, map[int]float64{2: -0.198}, map[int]float64{3: -0.21})
+		b.Row("pull", "cpu", "s", 0.35, 0.004, nil)
+		b.Row("pull", "wall", "s", 2.41, 0.02, map[int]float64{2: -0.2})
+		for i, change := range map[int]float64{12: 0.041, 13: 0.043} {
+			b.Results[i].Steps[3].Change, b.Results[i].Steps[3].Lo, b.Results[i].Steps[3].Hi = ptr(change), ptr(change-0.004), ptr(change+0.004)
+			b.Results[i].Steps[3].Verdict = bench.Worse
+			b.Results[i].Total = b.Results[i].Steps[3]
+			b.Results[i].Total.N = 5
+			for _, n := range []int{4, 5} {
+				v := &b.Results[i].Values[n]
+				v.Median, v.Lo, v.Hi = ptr(*v.Median*(1+change)), ptr(*v.Lo*(1+change)), ptr(*v.Hi*(1+change))
+			}
+		}
+		b.Series.Cover = &mbox.Cover{Subject: "kit: cleaner hash, faster table", Body: "hash gets 1.25x faster, and table needs half the memory.\n"}
+		claim := func(n int, text, name, metric string, change float64, v bench.ClaimVerdict) {
+			c := bench.Claim{N: n, Line: 3, Text: text, Change: change, Benchmark: name, Metric: metric, Verdict: v}
+			for _, r := range b.Results {
+				if r.Benchmark == name && r.Metric == metric {
+					s := r.Total
+					if n > 0 {
+						s = r.Steps[n-1]
+					}
+					c.Measured, c.Lo, c.Hi = s.Change, s.Lo, s.Hi
+				}
+			}
+			b.Claims = append(b.Claims, c)
+		}
+		claim(0, "hash gets 1.25x faster, and table needs half the memory.", "hash", "cpu", -0.2, bench.Confirmed)
+		claim(2, "before: 2.41 s, after: 1.20 s for a pull over the network", "pull", "wall", -0.502, bench.Smaller)
+		claim(3, "Peak RSS of table drops from 64 MiB to 32 MiB.", "table", "rss", -0.5, bench.Smaller)
+		claim(4, "scan is 3 % faster", "scan", "cpu", -0.03, bench.Opposite)
+		claim(5, "| sort | 87.1 ms | 70.2 ms |", "sort", "cpu", -0.194, bench.NotSeen)
+		claim(5, "a build of the kernel: 5:42 -> 4:34 CPU time", "", "", -0.199, bench.ClaimUnmeasured)
+		return b
+	},
+	"hostile": func() Builder {
+		evil := "\x1b]0;pwn\x07\x1b[2J\u202egnp.exe\u0085 a\u0301\u0301\u0301\u0301\u0301 \xff\x00 </pre><script>"
+		b := New("Worse: 1/2 makes "+evil+" slower (cpu +5.1 %)", bench.Worse,
+			"表: 速くする "+evil, "über: "+strings.Repeat("very long ", 40))
+		b.Series.Subject = evil + strings.Repeat(" 長い", 60)
+		b.Series.Author = mbox.Address{Name: "Zoë \x1b[31m Müller\nBcc: all@example.org", Email: "zoe@example.org"}
+		b.Base.Reason = evil
+		b.Suite.Name, b.Host.Name, b.Host.CPU, b.Command = evil, evil, evil, "bot eval '"+evil+"'"
+		b.Process(evil, 0.4, 1<<20, map[int]float64{1: 0.051}, nil)
+		b.Process("表の速さ", 0.3, 1<<20, map[int]float64{2: 0.052}, nil)
+		b.Process(strings.Repeat("n", 300), 0.3, 1<<20, map[int]float64{2: 0.053}, nil)
+		b.Row("x", "m\x1b[2J", "un\x1bit/op", 1, 0.01, map[int]float64{1: 0.2})
+		b.Fail(2, "x", bench.Failed{Reason: evil}, evil+"\r\n\tprogress 1%\rprogress 100%\n\x1b[31mred\x1b[0m "+strings.Repeat("z", 300))
+		b.Conflict = &mbox.Conflict{N: 2, Files: []mbox.ConflictFile{{Path: evil, Hunk: 1, Reason: evil}}}
+		b.Warnings = []string{evil}
+		b.Claims = []bench.Claim{{N: 1, Line: 1, Text: evil, Subject: evil, Change: -0.5, Benchmark: evil, Metric: "cpu", Measured: ptr(0.1), Verdict: bench.Opposite},
+			{N: 0, Line: 2, Text: evil + strings.Repeat(" 長い", 60), Change: 3, Verdict: bench.ClaimUnmeasured}}
+		return b
+	},
+}

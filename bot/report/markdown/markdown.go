@@ -1,0 +1,128 @@
+// Package markdown renders a stored evaluation for a pull request, in GitHub's
+// Markdown.
+//
+// In go a store.Evaluation, out comes the text of bot/report with its tables and
+// everything foreign in code fences: what changed in the open, the rest below a
+// details block. Nothing is judged and nothing is sent here.
+//
+//	**Worse.** `Patch 2/5 makes hash slower: cpu +5.1 % (4.6 .. 5.5)`
+//
+//	```text
+//	Base against the whole series (medians +- 95 %, 20 rounds)
+//	...
+//	```
+//
+//	<details><summary>Machine and how to reproduce</summary>
+//	...
+//
+// Subjects, names, logs and claims stand inside code alone, fenced by more
+// backticks than they hold in a row: no mention, closing keyword, link, image or
+// markup can come from them.
+package markdown
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"patchbench/bench"
+	"patchbench/bot/report"
+	"patchbench/store"
+)
+
+// width is that of the text, which a page of GitHub shows without scrolling.
+const width = 84
+
+// parts are the sections that share a fence; the open ones come first.
+var parts = []struct {
+	summary string // "" for what is shown at once
+	kinds   []report.Kind
+}{
+	{"", []report.Kind{report.About, report.Whole}},
+	{"", []report.Kind{report.Patches}},
+	{"", []report.Kind{report.Failed}},
+	{"", []report.Kind{report.Claims}},
+	{"", []report.Kind{report.Unchanged}},
+	{"Unclear, not measured, warnings", []report.Kind{report.Builds, report.Doubts, report.Missing, report.Warnings}},
+	{"Machine, rounds, and how to reproduce", []report.Kind{report.Facts}},
+}
+
+// Write writes the report of an evaluation; the same bytes each time.
+func Write(w io.Writer, e *store.Evaluation) error {
+	sections := report.Sections(e, report.Options{Width: width})
+	var b bytes.Buffer
+	for _, s := range sections {
+		if s.Kind == report.Headline {
+			said := word(e.Verdict)
+			text := strings.Join(s.Lines, " ")
+			if n := len(said) + 1; len(text) > n && strings.EqualFold(text[:n], said+":") {
+				text = text[n:]
+			}
+			b.WriteString("**" + said + ".** " + code(text) + "\n")
+		}
+	}
+	for _, p := range parts {
+		var text []string
+		for _, s := range sections {
+			for _, k := range p.kinds {
+				if s.Kind != k {
+					continue
+				}
+				if len(text) > 0 {
+					text = append(text, "")
+				}
+				text = append(text, s.Lines...)
+			}
+		}
+		switch {
+		case len(text) == 0:
+		case p.summary == "":
+			b.WriteString("\n" + fence(text))
+		default:
+			b.WriteString("\n<details><summary>" + p.summary + "</summary>\n\n" + fence(text) + "\n</details>\n")
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// word is the verdict in our own words.
+func word(v bench.Verdict) string {
+	switch v {
+	case bench.Better, bench.Worse, bench.Mixed, bench.Unclear:
+		return strings.ToUpper(string(v[:1])) + string(v[1:])
+	case bench.Same:
+		return "No change"
+	case bench.FailedSeries:
+		return "Failed"
+	}
+	return "Report"
+}
+
+// longest is the longest run of backticks in s.
+func longest(s string) int {
+	most, n := 0, 0
+	for _, r := range s {
+		if r == '`' {
+			n++
+			most = max(most, n)
+		} else {
+			n = 0
+		}
+	}
+	return most
+}
+
+// fence puts lines into a code block.
+func fence(lines []string) string {
+	text := strings.Join(lines, "\n")
+	ticks := strings.Repeat("`", max(3, longest(text)+1))
+	return ticks + "text\n" + text + "\n" + ticks + "\n"
+}
+
+// code makes s, one line, a code span. A blank beside each fence, which the
+// reader's engine takes away again, keeps backticks at the ends apart.
+func code(s string) string {
+	ticks := strings.Repeat("`", longest(s)+1)
+	return ticks + " " + strings.TrimSpace(s) + " " + ticks
+}
