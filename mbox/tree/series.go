@@ -19,6 +19,9 @@ type Options struct {
 	// NoThreeWay refuses a patch that does not apply directly, as git am
 	// without -3.
 	NoThreeWay bool
+	// AtHand are the series of the mail at hand, from which the prerequisites of
+	// a series are taken. The series itself may be among them.
+	AtHand []mbox.Series
 }
 
 // Limits on one series, beside those of one patch in the package diff.
@@ -50,8 +53,9 @@ func (r *Repo) Apply(ctx context.Context, base mbox.Base, s *mbox.Series, o Opti
 			st.Conflict = conflict(p.patch, p.bad)
 		}
 	}
-	if !refused {
-		refused = overLimit(st, patches)
+	if bad := overLimit(patches); !refused && bad != nil {
+		refused = true
+		st.Conflict = conflict(bad.patch, bad.bad)
 	}
 	if refused {
 		for _, p := range patches {
@@ -61,7 +65,11 @@ func (r *Repo) Apply(ctx context.Context, base mbox.Base, s *mbox.Series, o Opti
 		}
 		return st, nil
 	}
-	parent, tree := at.id, at.tree
+	on := version{at.id, at.tree}
+	if st.Prerequisites, err = r.prerequisites(ctx, &on, s, o); err != nil {
+		return nil, fmt.Errorf("apply series %s: %w", s.MessageID, err)
+	}
+	st.Built = on.built(at.id)
 	next := 1
 	for _, p := range patches {
 		if st.Conflict != nil || p.patch.N > next {
@@ -69,7 +77,7 @@ func (r *Repo) Apply(ctx context.Context, base mbox.Base, s *mbox.Series, o Opti
 			continue
 		}
 		next = p.patch.N + 1
-		out, bad, err := r.applyPatch(ctx, tree, p, o)
+		out, bad, err := r.step(ctx, &on, p, o)
 		if err != nil {
 			return nil, fmt.Errorf("apply patch %d/%d: %w", p.patch.N, s.Total, err)
 		}
@@ -83,13 +91,10 @@ func (r *Repo) Apply(ctx context.Context, base mbox.Base, s *mbox.Series, o Opti
 			step.Added += p.files[i].Added
 			step.Deleted += p.files[i].Deleted
 		}
-		if out.tree != tree || !out.nothing {
-			parent, tree = r.writeCommit(out.tree, parent, p.patch), out.tree
-		}
 		if out.nothing {
 			step.Added, step.Deleted = 0, 0
 		}
-		step.Commit, step.Tree = parent.String(), tree.String()
+		step.Commit, step.Tree = on.commit.String(), on.tree.String()
 		if out.module {
 			st.Submodules = append(st.Submodules, p.patch.N)
 		}
@@ -98,7 +103,34 @@ func (r *Repo) Apply(ctx context.Context, base mbox.Base, s *mbox.Series, o Opti
 	return st, nil
 }
 
-func overLimit(st *Stack, patches []*parsed) bool {
+// version is where a stack has come to.
+type version struct {
+	commit, tree plumbing.Hash
+}
+
+// built is the version as a stack names it, nil if it is a commit as it stands.
+func (v version) built(commit plumbing.Hash) *Built {
+	if v.commit == commit {
+		return nil
+	}
+	return &Built{Commit: v.commit.String(), Tree: v.tree.String()}
+}
+
+// step applies a patch to a version, which becomes the next one.
+func (r *Repo) step(ctx context.Context, at *version, p *parsed, o Options) (*applied, []refusal, error) {
+	out, bad, err := r.applyPatch(ctx, at.tree, p, o)
+	if err != nil || bad != nil {
+		return nil, bad, err
+	}
+	if out.tree != at.tree || !out.nothing {
+		at.commit, at.tree = r.writeCommit(out.tree, at.commit, p.patch), out.tree
+	}
+	return out, nil, nil
+}
+
+// overLimit gives the patch with which a series becomes too large, with the
+// reason; nil if none does.
+func overLimit(patches []*parsed) *parsed {
 	files, hunks := 0, 0
 	for _, p := range patches {
 		files += len(p.files)
@@ -114,10 +146,9 @@ func overLimit(st *Stack, patches []*parsed) bool {
 		default:
 			continue
 		}
-		st.Conflict = conflict(p.patch, []refusal{{reason: reason}})
-		return true
+		return &parsed{patch: p.patch, bad: []refusal{{reason: reason}}}
 	}
-	return false
+	return nil
 }
 
 func conflict(p *mbox.Patch, bad []refusal) *mbox.Conflict {

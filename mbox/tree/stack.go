@@ -20,6 +20,9 @@ const (
 // Stack is a series as commits on a base. Its JSON form is `bot apply --json`.
 type Stack struct {
 	Base mbox.Base `json:"base"`
+	// Built is version 0 as it is built, where that is not the base alone: with
+	// prerequisites and with the patches of With. Nil otherwise.
+	Built *Built `json:"built,omitempty"`
 	// Prerequisites are the patches that the series says it builds on.
 	Prerequisites []Prerequisite `json:"prerequisites"`
 	// Steps ascend by N; each builds on the one before.
@@ -40,6 +43,14 @@ type Prerequisite struct {
 	PatchID   string `json:"patch_id,omitempty"`
 	MessageID string `json:"message_id,omitempty"`
 	State     string `json:"state"`
+	// Note says where it was found, or why it could not be applied.
+	Note string `json:"note,omitempty"`
+}
+
+// Built is a version with patches in it that are no part of the series.
+type Built struct {
+	Commit string `json:"commit"`
+	Tree   string `json:"tree"`
 }
 
 // Step is one patch or commit, applied.
@@ -49,10 +60,13 @@ type Step struct {
 	Author  mbox.Address `json:"author"`
 	// Commit and Tree are full hex object ids. A patch that changes nothing has
 	// the commit of the step before.
-	Commit string   `json:"commit"`
-	Tree   string   `json:"tree"`
-	How    string   `json:"how"`
-	Notes  []string `json:"notes"`
+	Commit string `json:"commit"`
+	Tree   string `json:"tree"`
+	How    string `json:"how"`
+	// Built is this version as it is built, where With has put patches on it;
+	// nil otherwise.
+	Built *Built   `json:"built,omitempty"`
+	Notes []string `json:"notes"`
 	// Added and Deleted count the lines of text; binary files count nothing.
 	Added   int `json:"-"`
 	Deleted int `json:"-"`
@@ -60,4 +74,24 @@ type Step struct {
 
 func newStack(base mbox.Base) *Stack {
 	return &Stack{Base: base, Prerequisites: []Prerequisite{}, Steps: []Step{}, NotTried: []int{}}
+}
+
+// Commit is what is checked out for a version, 0 for the base; "" if the stack
+// does not reach it.
+func (s *Stack) Commit(n int) string {
+	if n == 0 {
+		if s.Built != nil {
+			return s.Built.Commit
+		}
+		return s.Base.Commit
+	}
+	for i := range s.Steps {
+		if st := &s.Steps[i]; st.N == n {
+			if st.Built != nil {
+				return st.Built.Commit
+			}
+			return st.Commit
+		}
+	}
+	return ""
 }

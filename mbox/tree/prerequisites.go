@@ -1,0 +1,201 @@
+package tree
+
+import (
+	"bytes"
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"patchbench/mbox"
+	"patchbench/mbox/tree/diff"
+	"patchbench/mbox/tree/merge"
+)
+
+// recent is how many commits of the base are searched for a prerequisite.
+const recent = 500
+
+// prerequisites applies the patches that a series names as its prerequisites, as
+// far as they are at hand, and finds out which of the others are in the base. One
+// that does not apply is left out as a whole and is missing.
+func (r *Repo) prerequisites(ctx context.Context, at *version, s *mbox.Series, o Options) ([]Prerequisite, error) {
+	list := []Prerequisite{}
+	applied := map[*mbox.Patch]bool{} // and whether it changed something
+	base, unknown := *at, false
+	for _, p := range s.Prerequisites {
+		pre := Prerequisite{PatchID: p.PatchID, MessageID: p.MessageID, State: Missing}
+		patches := atHand(o.AtHand, s, p)
+		before, fits := *at, len(patches) > 0
+		if fits {
+			pre.State = InBase
+		} else {
+			unknown = true
+		}
+		for _, patch := range patches {
+			changed, seen := applied[patch]
+			if !seen {
+				out, bad, err := r.add(ctx, at, patch, o)
+				if err != nil {
+					return nil, fmt.Errorf("apply prerequisite %s%s: %w", p.PatchID, p.MessageID, err)
+				}
+				if bad != nil {
+					pre.State, *at = Missing, before
+					pre.Note = fmt.Sprintf("%q is at hand and does not apply: %s", patch.Subject, conflict(patch, bad).Files[0])
+					break
+				}
+				changed = !out.nothing
+				applied[patch] = changed
+			}
+			if changed {
+				pre.State = Applied
+			}
+		}
+		list = append(list, pre)
+	}
+	if !unknown {
+		return list, nil
+	}
+	return list, r.findInBase(ctx, base.commit, list)
+}
+
+// atHand gives the patches that a prerequisite means: the one with the patch id,
+// a whole series by its cover's Message-ID, or a series up to one patch by that
+// patch's.
+func atHand(all []mbox.Series, not *mbox.Series, p mbox.Prerequisite) (list []*mbox.Patch) {
+	for i := range all {
+		s := &all[i]
+		if s.MessageID == not.MessageID && s.MessageID != "" {
+			continue
+		}
+		whole := p.MessageID != "" && s.Cover != nil && s.Cover.MessageID == p.MessageID
+		for k := range s.Patches {
+			patch := &s.Patches[k]
+			switch {
+			case p.MessageID != "" && patch.MessageID == p.MessageID:
+				for j := range s.Patches[:k+1] {
+					list = append(list, &s.Patches[j])
+				}
+				return list
+			case p.PatchID != "" && diff.PatchID(patch.Diff) == strings.ToLower(p.PatchID):
+				return []*mbox.Patch{patch}
+			case whole:
+				list = append(list, patch)
+			}
+		}
+		if whole {
+			return list
+		}
+	}
+	return nil
+}
+
+// add applies one patch of another series on top of a version.
+func (r *Repo) add(ctx context.Context, at *version, patch *mbox.Patch, o Options) (*applied, []refusal, error) {
+	p, err := r.parse(at.tree, patch)
+	if err != nil {
+		return nil, nil, err
+	}
+	if bad := overLimit([]*parsed{p}); bad != nil {
+		return nil, bad.bad, nil
+	}
+	return r.step(ctx, at, p, o)
+}
+
+// findInBase looks for the missing ones among the newest commits of the base: by
+// the patch id of what a commit changes, and by a Message-ID in its message, as
+// maintainers' tools leave it there.
+func (r *Repo) findInBase(ctx context.Context, base plumbing.Hash, list []Prerequisite) error {
+	var open []*Prerequisite
+	byID := false
+	for i := range list {
+		if list[i].State == Missing && list[i].Note == "" {
+			open = append(open, &list[i])
+			byID = byID || list[i].PatchID != ""
+		}
+	}
+	h := r.history(base)
+	for n := 0; n < recent && len(open) > 0 && len(h.queue.list) > 0 && h.queue.err == nil; n++ {
+		if err := done(ctx, "look for prerequisites"); err != nil {
+			return err
+		}
+		c := heap.Pop(&h.queue).(*commit)
+		for _, p := range c.parents {
+			h.push(p)
+		}
+		id := ""
+		if byID && len(c.parents) < 2 {
+			var err error
+			if id, err = r.patchID(c); err != nil {
+				return fmt.Errorf("look for prerequisites: %w", err)
+			}
+		}
+		_, data, err := r.read(c.id)
+		if err != nil {
+			return fmt.Errorf("look for prerequisites: %w", err)
+		}
+		left := open[:0]
+		for _, p := range open {
+			if p.PatchID != "" && strings.EqualFold(p.PatchID, id) || p.MessageID != "" && bytes.Contains(data, []byte(p.MessageID)) {
+				p.State, p.Note = InBase, fmt.Sprintf("it is commit %.12s", c.id)
+				continue
+			}
+			left = append(left, p)
+		}
+		open = left
+	}
+	return h.queue.err
+}
+
+// patchID is the id of what a commit changes against its parent; "" for one whose
+// parent a shallow clone lacks.
+func (r *Repo) patchID(c *commit) (string, error) {
+	var before plumbing.Hash
+	if len(c.parents) > 0 {
+		p, err := r.commit(c.parents[0])
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			return "", nil
+		} else if err != nil {
+			return "", err
+		}
+		before = p.tree
+	}
+	var text bytes.Buffer
+	files := 0
+	err := r.differences(before, c.tree, "", func(path string, b, a *entry) error {
+		if files++; files > maxFiles {
+			return nil
+		}
+		var data [2][]byte
+		var err error
+		for i, e := range []*entry{b, a} {
+			if e != nil {
+				if data[i], err = r.content(*e); err != nil {
+					return err
+				}
+			}
+		}
+		old, now := "a/"+path, "b/"+path
+		fmt.Fprintf(&text, "diff --git %s %s\n", old, now)
+		switch {
+		case b == nil:
+			old = "/dev/null"
+			fmt.Fprintf(&text, "new file mode %06o\n", canonical(a.mode))
+		case a == nil:
+			now = "/dev/null"
+			fmt.Fprintf(&text, "deleted file mode %06o\n", canonical(b.mode))
+		case canonical(a.mode) != canonical(b.mode):
+			fmt.Fprintf(&text, "old mode %06o\nnew mode %06o\n", canonical(b.mode), canonical(a.mode))
+		}
+		if len(data[0])+len(data[1]) > countLimit {
+			return nil
+		}
+		if hunks := merge.Unified(data[0], data[1], 3); len(hunks) > 0 {
+			fmt.Fprintf(&text, "--- %s\n+++ %s\n%s", old, now, hunks)
+		}
+		return nil
+	})
+	return diff.PatchID(text.Bytes()), err
+}
