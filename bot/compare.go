@@ -31,6 +31,7 @@ func (c *compareCommand) Run(ctx context.Context, t *terminal) error {
 		return usage(err)
 	}
 	r := compare.Compare(in.versions, in.samples, in.failures, in.options)
+	r.Warnings = append(r.Warnings, in.warnings...)
 	if c.JSON {
 		return writeJSON(t.stdout, map[string]any{"results": orEmpty(r.Comparisons), "warnings": orEmpty(r.Warnings)})
 	}
@@ -46,6 +47,7 @@ type comparison struct {
 	samples  []bench.Sample
 	failures []bench.Failure
 	options  compare.Options
+	warnings []string
 }
 
 func (c *compareCommand) read(t *terminal) (comparison, error) {
@@ -83,7 +85,60 @@ func (c *compareCommand) read(t *terminal) (comparison, error) {
 	if c.Rounds || names != nil {
 		in.options.Looks = []int{rounds}
 	}
+	if names != nil {
+		in.warnings = append(ordered(in.samples, len(c.Files)), uneven(in.samples, names)...)
+	}
 	return in, nil
+}
+
+// ordered says what the order of Go benchmark results leaves in doubt. The n-th
+// runs of all versions are taken as a round, which they are only when the
+// versions ran in turn.
+func ordered(samples []bench.Sample, files int) []string {
+	const advice = "a change of the machine's speed meanwhile would look like one of the code: run the versions in turn, one -count=1 each"
+	if files > 1 {
+		return []string{"the files do not say in which order the versions ran; if one after the other, " + advice}
+	}
+	seen := map[int]bool{}
+	last := -1
+	for _, s := range samples {
+		if s.Version != last && seen[s.Version] {
+			return nil // it comes back: the versions ran in turn
+		}
+		seen[s.Version], last = true, s.Version
+	}
+	return []string{"the versions ran one after the other: " + advice}
+}
+
+// uneven tells of benchmarks that have more runs in one version than in another:
+// the runs without a counterpart are left out.
+func uneven(samples []bench.Sample, names []string) []string {
+	count := map[string][]int{}
+	var order []string
+	for _, s := range samples {
+		k := s.Benchmark + " " + s.Metric
+		if count[k] == nil {
+			count[k] = make([]int, len(names))
+			order = append(order, k)
+		}
+		count[k][s.Version]++
+	}
+	for _, k := range order {
+		least, most := -1, -1
+		for v, n := range count[k] {
+			if n > 0 && (least < 0 || n < count[k][least]) {
+				least = v
+			}
+			if most < 0 || n > count[k][most] {
+				most = v
+			}
+		}
+		if count[k][least] < count[k][most] {
+			return []string{fmt.Sprintf("%s has %d values in %s and %d in %s: only the first %d of each are compared",
+				k, count[k][most], names[most], count[k][least], names[least], count[k][least])}
+		}
+	}
+	return nil
 }
 
 // readOurs reads a samples file and, if it is there, the report beside it.

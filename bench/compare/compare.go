@@ -194,13 +194,13 @@ func Compare(versions []bench.Version, samples []bench.Sample, failures []bench.
 	rows := gather(versions, samples, failures)
 	var weights float64
 	for _, r := range rows {
-		weights += r.weight()
+		weights += r.weight(pl)
 	}
 	var res Result
 	needs := make([][]int, len(rows))
 	busy := map[string]bool{} // benchmarks whose cpu time is open
 	for i, r := range rows {
-		j := judge{plan: pl, row: r, share: r.weight() / max(weights, 1)}
+		j := judge{plan: pl, row: r, share: r.weight(pl) / max(weights, 1)}
 		j.draw = newDraw(pl.seed, uint64(i))
 		var c bench.Comparison
 		c, needs[i] = j.comparison()

@@ -46,15 +46,31 @@ type version struct {
 	label  string // "base", "2/7"
 }
 
-// weight is the row's share of alpha relative to the others.
-func (r *row) weight() float64 {
+// weight is the row's share of alpha relative to the others. With a single look a
+// row in which every round has one value for all builds needs none: however the
+// builds are dealt out, nothing can be found in it.
+func (r *row) weight(p plan) float64 {
 	switch {
 	case !r.metric.Tested || r.metric.Exact || len(r.cols) < 2:
+		return 0
+	case len(p.looks) == 1 && r.constant():
 		return 0
 	case r.metric.Name == bench.CPU.Name:
 		return cpuWeight
 	}
 	return 1
+}
+
+// constant says that no round tells the builds apart.
+func (r *row) constant() bool {
+	for _, line := range r.cells {
+		for _, c := range line {
+			if c.value != line[0].value {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func label(v bench.Version, last int) string {

@@ -283,3 +283,29 @@ func TestWholeAlphaForTwo(t *testing.T) {
 		t.Errorf("%d false flags in 1000 pairs, about 50 are due", null)
 	}
 }
+
+// TestConstantRowsTakeNoAlpha: rows in which nothing differs leave their share to
+// the others when the number of rounds is fixed.
+func TestConstantRowsTakeNoAlpha(t *testing.T) {
+	allocs := bench.Metric{Name: "allocs/op", Unit: "1"}
+	found := func(constant float64, o Options) (n int) {
+		for seed := range uint64(100) {
+			s := made(bench.CPU, "b", []float64{1, 1.02}, 12, .015, seed)
+			for i := range 20 {
+				s = append(s, made(allocs, "b"+string(rune('a'+i)), []float64{3, 3}, 12, constant, seed)...)
+			}
+			if flagged(Compare(builtVersions(2), s, nil, o).Comparisons[0].Steps[0]) {
+				n++
+			}
+		}
+		return n
+	}
+	with, without := found(0, fixed(12)), found(.01, fixed(12))
+	t.Logf("found %d of 100 beside constant rows, %d beside noisy ones", with, without)
+	if with < without+20 {
+		t.Errorf("+2 %% is found in %d of 100 beside constant rows, in %d beside noisy ones", with, without)
+	}
+	if looks := found(0, Options{Final: true}); looks > with {
+		t.Errorf("with looks ahead constant rows gave their share away: %d found", looks)
+	}
+}
