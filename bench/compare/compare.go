@@ -253,28 +253,40 @@ func hints(c bench.Comparison) bool {
 }
 
 // pointOut tells in a step that is unclear what an exact figure of the same
-// benchmark says there. It does not change the verdict: more instructions are
-// not always more time.
+// benchmark says there, and in one that changed when the exact figure moves the
+// other way. No verdict is altered by it: more instructions are not always more
+// time.
 func pointOut(cs []bench.Comparison) {
 	for _, x := range cs {
 		if !x.Exact || !x.Tested {
 			continue
 		}
-		for _, s := range x.Steps {
-			if !changed(s) || s.Change == nil {
+		for i := range cs {
+			c := &cs[i]
+			if c.Exact || !c.Tested || bench.RowName(c.Benchmark, c.Params) != bench.RowName(x.Benchmark, x.Params) {
 				continue
 			}
-			for i := range cs {
-				c := &cs[i]
-				if c.Exact || bench.RowName(c.Benchmark, c.Params) != bench.RowName(x.Benchmark, x.Params) {
-					continue
-				}
+			for _, s := range x.Steps {
 				for k := range c.Steps {
-					if t := &c.Steps[k]; t.N == s.N && t.Verdict == bench.Unclear {
-						t.Reason += fmt.Sprintf("; %s %+.1f %% here", x.Metric, 100**s.Change)
+					if c.Steps[k].N == s.N {
+						beside(&c.Steps[k], s, x.Metric)
 					}
 				}
 			}
+			beside(&c.Total, x.Total, x.Metric)
 		}
 	}
+}
+
+// beside puts the change of an exact figure into the reason of a step of a noisy
+// one, before the rest of it.
+func beside(s *bench.Step, exact bench.Step, metric string) {
+	if !changed(exact) || exact.Change == nil || s.Verdict != bench.Unclear && !(changed(*s) && s.Verdict != exact.Verdict) {
+		return
+	}
+	text := fmt.Sprintf("%s %+.1f %% here", metric, 100**exact.Change)
+	if s.Reason != "" {
+		text += "; " + s.Reason
+	}
+	s.Reason = text
 }

@@ -1,0 +1,72 @@
+package compare
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"patchbench/bench"
+)
+
+// An exact counter and a noisy row of one benchmark each keep their verdict, and
+// the noisy one names the counter where it cannot tell, or tells the opposite.
+func TestExactBesideNoisy(t *testing.T) {
+	instructions := bench.MetricFor("instructions", "1")
+	flat := []float64{1, 1, 1, 1}
+	up := []float64{1000, 1000, 1050, 1050}
+	tests := map[string]struct {
+		exact, cpu []float64
+		sd         float64
+		want       []string // cpu: verdict: reason up to the first ";"
+		counter    []string
+		summary    string
+	}{
+		"the counter moves, time is unclear": {up, flat, .2,
+			[]string{"unclear: needs about # rounds", "unclear: instructions +5.0 % here", "unclear: needs about # rounds", "total unclear: instructions +5.0 % here"},
+			[]string{"same", "worse", "same", "total worse"}, "worse: 2/3 makes b use 5.0 % more instructions"},
+		"the counter moves, time is the same": {up, flat, .002,
+			[]string{"same: ", "same: ", "same: ", "total same: "},
+			[]string{"same", "worse", "same", "total worse"}, "worse: 2/3 makes b use 5.0 % more instructions"},
+		"time moves, the counter does not": {[]float64{1000, 1000, 1000, 1000}, []float64{1, 1, 1.1, 1.1}, .002,
+			[]string{"same: ", "worse: ", "same: ", "total worse: "},
+			[]string{"same", "same", "same", "total same"}, "worse: 2/3 makes b 10.0 % slower (cpu)"},
+		"they move together": {up, []float64{1, 1, 1.1, 1.1}, .002,
+			[]string{"same: ", "worse: ", "same: ", "total worse: "},
+			[]string{"same", "worse", "same", "total worse"}, "worse: 2/3 makes b 10.0 % slower (cpu); 2/3 makes b use 5.0 % more instructions"},
+		"they move apart": {up, []float64{1, 1, .9, .9}, .002,
+			[]string{"same: ", "better: instructions +5.0 % here", "same: ", "total better: instructions +5.0 % here"},
+			[]string{"same", "worse", "same", "total worse"}, "mixed: 2/3 makes b 10.0 % faster (cpu); 2/3 makes b use 5.0 % more instructions"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := append(made(bench.CPU, "b", tt.cpu, 20, tt.sd, 3), made(instructions, "b", tt.exact, 1, 0, 1)...)
+			// Another benchmark's counter says nothing of this one.
+			s = append(s, made(instructions, "other", []float64{1000, 1200, 1200, 1200}, 1, 0, 1)...)
+			versions := builtVersions(4)
+			cs := Compare(versions, s, nil, fixed(20)).Comparisons
+			got := words(cs[0])
+			for i, st := range append(cs[0].Steps, cs[0].Total) {
+				reason, _, _ := strings.Cut(st.Reason, ";")
+				got[i] += ": " + digits(reason)
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("cpu (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(tt.counter, words(cs[1])); d != "" {
+				t.Errorf("instructions (-want +got):\n%s", d)
+			}
+			if _, line := Summary(versions, cs[:2], nil); line != tt.summary {
+				t.Errorf("summary %q, want %q", line, tt.summary)
+			}
+		})
+	}
+}
+
+// digits puts # for a number of rounds.
+func digits(s string) string {
+	if strings.HasPrefix(s, "needs ") {
+		return "needs about # rounds"
+	}
+	return s
+}
