@@ -83,6 +83,11 @@ func (m *mailFlags) series(ctx context.Context, t *terminal) (*mbox.Series, erro
 	if len(l.Series) == 0 {
 		return nil, m.noPatches(l)
 	}
+	return m.choose(l)
+}
+
+// choose picks the series of a listing that the flags ask for.
+func (m *mailFlags) choose(l mbox.Listing) (*mbox.Series, error) {
 	choice := series.Choice{Version: m.Series, Patches: m.Patches}
 	for _, file := range m.Files {
 		choice.Messages = append(choice.Messages, source.MessageID(file))

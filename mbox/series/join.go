@@ -48,6 +48,7 @@ func (p *posting) absorb(q *posting) {
 	if q.last.After(p.last) {
 		p.last = q.last
 	}
+	q.records, q.slots = nil, nil // an archive has many of these
 }
 
 // joinByThread puts patches to the cover or patch that they answer, and those

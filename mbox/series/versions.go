@@ -212,7 +212,7 @@ func (p *posting) build() {
 	head := p.head()
 	s := mbox.Series{
 		MessageID: head.id, Version: p.version, Total: p.total,
-		Tags: []string{}, Missing: []int{}, Lists: []string{}, Patches: []mbox.Patch{}, Notes: p.notes,
+		Tags: []string{}, Missing: []int{}, Lists: []string{}, Patches: make([]mbox.Patch, 0, len(p.slots)), Notes: p.notes,
 		Author: head.author, Date: head.date,
 	}
 	tags := head.subject.Tags
