@@ -20,7 +20,10 @@ type Suite struct {
 	Name        string
 	Description string
 	// Digest is the hex SHA-256 of the suite's text.
-	Digest     string
+	Digest string
+	// Apply names files of patches that are put on base and on every version, as
+	// the suite's text has them: from the folder in which the suite stands.
+	Apply      []string
 	Build      Recipe
 	Limits     Limits
 	Benchmarks []Benchmark

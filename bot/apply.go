@@ -13,6 +13,7 @@ import (
 type applyCommand struct {
 	mailFlags
 	repoFlags
+	withFlag
 	JSON bool `name:"json" help:"Print JSON and nothing else."`
 }
 
@@ -30,7 +31,14 @@ func (c *applyCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return stageError(err)
 	}
-	stack, err := repo.Apply(ctx, base, s, tree.Options{})
+	extra, err := c.extras(ctx, t, c.mailFlags)
+	if err != nil {
+		return err
+	}
+	stack, err := repo.Apply(ctx, base, s, tree.Options{AtHand: c.AtHand})
+	if err == nil {
+		err = repo.With(ctx, stack, extra, tree.Options{})
+	}
 	if err != nil {
 		return stageError(err)
 	}
@@ -61,12 +69,22 @@ func printStack(w io.Writer, s *tree.Stack) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "base %s (%s: %s)\n", s.Base.Commit, s.Base.How, printable(s.Base.Reason))
 	for _, p := range s.Prerequisites {
-		fmt.Fprintf(&b, "prerequisite %s%s: %s\n", p.PatchID, printable(p.MessageID), p.State)
+		fmt.Fprintf(&b, "prerequisite %s%s: %s", p.PatchID, printable(p.MessageID), p.State)
+		if p.Note != "" {
+			fmt.Fprintf(&b, ": %s", printable(p.Note))
+		}
+		b.WriteByte('\n')
+	}
+	if s.Built != nil {
+		fmt.Fprintf(&b, "    built as %s tree %s\n", s.Built.Commit, s.Built.Tree)
 	}
 	for _, st := range s.Steps {
 		fmt.Fprintf(&b, "%3d commit %s tree %s %s %s\n", st.N, st.Commit, st.Tree, st.How, printable(st.Subject))
 		for _, note := range st.Notes {
 			fmt.Fprintf(&b, "    %s\n", printable(note))
+		}
+		if st.Built != nil {
+			fmt.Fprintf(&b, "    built as %s tree %s\n", st.Built.Commit, st.Built.Tree)
 		}
 	}
 	if c := s.Conflict; c != nil {

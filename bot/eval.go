@@ -66,6 +66,7 @@ type evalCommand struct {
 	mailFlags
 	repoFlags
 	measureFlags
+	withFlag
 	storeFlag
 	formatFlag
 	Suite  string `placeholder:"FILE" help:"The suite file. Default: .patchbench.toml, bench.toml or suite.toml of the base."`
@@ -99,6 +100,9 @@ func (c *evalCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	if o.With, err = c.extras(ctx, t, c.mailFlags); err != nil {
+		return err
+	}
 	o.Command = c.again(o.Seed, in)
 	return c.evaluate(ctx, t, in, o)
 }
@@ -110,7 +114,7 @@ func (c *evalCommand) input(ctx context.Context, t *terminal) (eval.Input, error
 		}
 	}
 	s, err := c.series(ctx, t)
-	return eval.Input{Series: s}, err
+	return eval.Input{Series: s, AtHand: c.AtHand}, err
 }
 
 // again is the command that evaluates the same once more.
@@ -133,6 +137,9 @@ func (c *evalCommand) again(seed uint64, in eval.Input) string {
 	}
 	add("--base", c.Base)
 	add("--branch", c.Branch)
+	for _, f := range c.With {
+		add("--with", filepath.Base(f))
+	}
 	if c.Suite != "" {
 		add("--suite", filepath.Base(c.Suite))
 	}

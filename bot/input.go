@@ -24,6 +24,9 @@ type mailFlags struct {
 	Patches string   `short:"P" name:"patches" placeholder:"1-3,5" help:"Only these patches of the series."`
 	Series  int      `name:"version" placeholder:"N" help:"Version N of the series; default: the newest."`
 	Scissor bool     `name:"scissors" help:"Cut each commit message at a scissors line, as git mailinfo --scissors."`
+
+	// AtHand are all series of the mail, set by series.
+	AtHand []mbox.Series `kong:"-"`
 }
 
 // listing reads all the mail that the flags name.
@@ -92,6 +95,9 @@ func (m *mailFlags) choose(l mbox.Listing) (*mbox.Series, error) {
 	for _, file := range m.Files {
 		choice.Messages = append(choice.Messages, source.MessageID(file))
 	}
+	m.AtHand = l.Series
+	// What another series builds on is there for its sake.
+	l.Series = tree.Tops(l.Series)
 	s, err := series.Choose(l, choice)
 	if err != nil {
 		return nil, usage(err)

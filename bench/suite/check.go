@@ -58,6 +58,11 @@ func (c *checker) all(f file) {
 	if strings.ContainsFunc(f.Suite.Description, bad) {
 		c.fault(place("suite", "description"), "suite.description has control or invisible characters")
 	}
+	for i, p := range f.Suite.Apply {
+		if strings.TrimSpace(p) == "" || strings.ContainsRune(p, 0) || p == "-" {
+			c.fault(place("suite", "apply", i), "suite.apply: %q is no file name: give a file of patches, from the folder of the suite", p)
+		}
+	}
 	c.build(f)
 	c.limits(f)
 	if len(f.Benchmark) == 0 && !c.partial {

@@ -8,6 +8,7 @@
 //	[suite]
 //	name = "kit"
 //	description = "the four loops of kit"
+//	apply = ["accounting.mbox"]           # patches put on base and every version
 //
 //	[build]
 //	run = "make -j2 kit"                  # sh -eu, in the source folder
@@ -66,9 +67,9 @@ var DefaultNames = []string{".patchbench.toml", "bench.toml", "suite.toml"}
 // file has the shape of a suite file.
 type file struct {
 	Suite struct {
-		Name        string          `toml:"name"`
-		Description string          `toml:"description"`
-		Apply       config.Reserved `toml:"apply"`
+		Name        string   `toml:"name"`
+		Description string   `toml:"description"`
+		Apply       []string `toml:"apply"`
 	} `toml:"suite"`
 	Build struct {
 		Run         program           `toml:"run"`
@@ -193,6 +194,7 @@ func (f file) suite() *bench.Suite {
 	s := &bench.Suite{
 		Name:        f.Suite.Name,
 		Description: f.Suite.Description,
+		Apply:       f.Suite.Apply,
 		Build: bench.Recipe{
 			Run:     bench.Program(f.Build.Run),
 			Check:   bench.Program(f.Build.Check),

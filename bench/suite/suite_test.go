@@ -61,7 +61,7 @@ func TestExample(t *testing.T) {
 	few.Env, many.Env = map[string]string{"KIT_ROUNDS": "100"}, map[string]string{"KIT_ROUNDS": "1000"}
 	want := &bench.Suite{
 		Name:        "kit",
-		Description: "the four loops of kit",
+		Description: "the four loops of kit", Apply: []string{"accounting.mbox"},
 		Digest:      hex.EncodeToString(sum[:]),
 		Build: bench.Recipe{
 			Run:     bench.Program{Line: "make -j2 kit"},

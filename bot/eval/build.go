@@ -63,7 +63,7 @@ func (r *run) buildOne(ctx context.Context, builder *build.Builder, v *bench.Ver
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return bench.Build{}, err
 	}
-	if err := r.repo.Checkout(ctx, v.Commit, filepath.Join(dir, "src")); err != nil {
+	if err := r.repo.Checkout(ctx, r.stack.Commit(v.N), filepath.Join(dir, "src")); err != nil {
 		if why := refused(err); why != nil {
 			return bench.Build{Version: v.N, State: bench.BuildFailed, Dir: dir, LogTail: "not checked out: " + why.Error()}, nil
 		}

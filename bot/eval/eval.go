@@ -36,6 +36,8 @@ import (
 type Input struct {
 	Series   *mbox.Series
 	From, To string
+	// AtHand are the series of the same mail, in which prerequisites are found.
+	AtHand []mbox.Series
 }
 
 // Options of an evaluation. The zero value of each field works, but for Repo.
@@ -48,6 +50,9 @@ type Options struct {
 	// read from the base tree, under one of suite.DefaultNames.
 	SuiteName string
 	SuiteText []byte
+	// With is put on base and on every version beside what the suite names, and
+	// is not judged.
+	With []tree.Extra
 	// Benchmarks chooses the benchmarks whose key matches; nil chooses all.
 	Benchmarks *regexp.Regexp
 
@@ -157,6 +162,9 @@ func (r *run) open(ctx context.Context, in Input) (err error) {
 	if err = r.readSuite(); err != nil {
 		return err
 	}
+	if err = r.with(ctx); err != nil {
+		return err
+	}
 	if r.sandbox, err = sandbox.Open(ctx, r.Sandbox); err != nil {
 		return err
 	}
@@ -198,6 +206,7 @@ type run struct {
 
 	e         *store.Evaluation
 	builder   *build.Builder
+	extra     []string      // names of what is put on every version
 	suiteFile string        // its path in the base tree, "" if it came from the options
 	builds    []bench.Build // by version; Dir is "" for one that is not measured
 	samples   []bench.Sample
@@ -214,7 +223,7 @@ func apply(ctx context.Context, repo *tree.Repo, in Input, o Options) (*tree.Sta
 	if err != nil {
 		return nil, err
 	}
-	return repo.Apply(ctx, base, in.Series, tree.Options{})
+	return repo.Apply(ctx, base, in.Series, tree.Options{AtHand: in.AtHand})
 }
 
 // readSuite takes the suite from the options or from the base tree, never from
@@ -277,6 +286,9 @@ func (r *run) begin(in Input) {
 	r.e = e
 	if e.Unsafe {
 		r.warn("measured without a sandbox: this result cannot be mailed")
+	}
+	if len(r.extra) > 0 {
+		r.warn(fmt.Sprintf("built with patches that are not judged, on base and on every version: %s", strings.Join(r.extra, ", ")))
 	}
 	if n := r.editsOfSuite(in.Series); n > 0 {
 		r.warn(fmt.Sprintf("patch edits the benchmark suite: %d files; measured with the base suite", n))

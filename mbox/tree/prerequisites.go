@@ -67,7 +67,7 @@ func (r *Repo) prerequisites(ctx context.Context, at *version, s *mbox.Series, o
 func atHand(all []mbox.Series, not *mbox.Series, p mbox.Prerequisite) (list []*mbox.Patch) {
 	for i := range all {
 		s := &all[i]
-		if s.MessageID == not.MessageID && s.MessageID != "" {
+		if s == not || sameSeries(s, not) {
 			continue
 		}
 		whole := p.MessageID != "" && s.Cover != nil && s.Cover.MessageID == p.MessageID
@@ -90,6 +90,38 @@ func atHand(all []mbox.Series, not *mbox.Series, p mbox.Prerequisite) (list []*m
 		}
 	}
 	return nil
+}
+
+// sameSeries knows a series again that was copied. Files of git format-patch have
+// no Message-ID.
+func sameSeries(a, b *mbox.Series) bool {
+	if a.MessageID != "" || b.MessageID != "" || len(a.Patches) == 0 || len(b.Patches) == 0 {
+		return a.MessageID == b.MessageID
+	}
+	return a.Patches[0].DiffSHA256 == b.Patches[0].DiffSHA256
+}
+
+// Tops leaves out of the series at hand those that another one names as its
+// prerequisite: they are there for its sake. If nothing would be left, all are.
+func Tops(all []mbox.Series) []mbox.Series {
+	below := map[*mbox.Patch]bool{}
+	for i := range all {
+		for _, p := range all[i].Prerequisites {
+			for _, patch := range atHand(all, &all[i], p) {
+				below[patch] = true
+			}
+		}
+	}
+	var tops []mbox.Series
+	for _, s := range all {
+		if len(s.Patches) == 0 || !below[&s.Patches[0]] {
+			tops = append(tops, s)
+		}
+	}
+	if len(tops) == 0 {
+		return all
+	}
+	return tops
 }
 
 // add applies one patch of another series on top of a version.
