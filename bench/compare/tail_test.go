@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"patchbench/bench"
@@ -113,7 +114,9 @@ func TestManyRows(t *testing.T) {
 	}
 }
 
-func BenchmarkCompare(b *testing.B) {
+// large is the largest suite that is promised to be judged in time: 100
+// benchmarks, 3 metrics, 14 versions, 40 rounds.
+func large() []bench.Sample {
 	var samples []bench.Sample
 	for i := range 100 {
 		level := make([]float64, 14)
@@ -127,9 +130,40 @@ func BenchmarkCompare(b *testing.B) {
 			samples = append(samples, made(m, "b"+strconv.Itoa(i), level, 40, .02, uint64(3*i+j))...)
 		}
 	}
-	versions := builtVersions(14)
+	return samples
+}
+
+// cpuSeconds is the cpu time of this process, which a busy machine does not
+// lengthen.
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
+}
+
+// A large suite is judged in under 5 s of one core.
+func TestSpeed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("time means nothing under the race detector")
+	}
+	samples, versions := large(), builtVersions(14)
+	start := cpuSeconds()
+	Compare(versions, samples, nil, Options{Seed: 1})
+	took := cpuSeconds() - start
+	t.Logf("%.1f s of cpu time", took)
+	if took > 5 {
+		t.Errorf("%d samples were judged in %.1f s of cpu time, want at most 5", len(samples), took)
+	}
+}
+
+func BenchmarkCompare(b *testing.B) {
+	samples, versions := large(), builtVersions(14)
 	b.ReportAllocs()
+	start := cpuSeconds()
 	for b.Loop() {
 		Compare(versions, samples, nil, Options{Seed: 1})
 	}
+	b.ReportMetric((cpuSeconds()-start)/float64(b.N), "cpu-s/op")
 }
