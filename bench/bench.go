@@ -311,7 +311,9 @@ type Failure struct {
 	Signal    string `json:"signal"`
 	Status    int    `json:"status"`
 	Reason    string `json:"reason,omitempty"`
-	LogTail   string `json:"log_tail"`
+	// Flaky says that it failed in some runs only, so that the patch is not to blame.
+	Flaky   bool   `json:"flaky,omitempty"`
+	LogTail string `json:"log_tail"`
 }
 
 // Host is the machine that an evaluation ran on. Comparisons never cross two.
