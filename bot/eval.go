@@ -43,7 +43,7 @@ func (f *measureFlags) check() error {
 		return usage(fmt.Errorf("--rounds %d: must be 1 to 10000", f.Rounds))
 	case f.Budget < 0:
 		return usage(fmt.Errorf("--budget %v: must not be negative", f.Budget))
-	case f.Margin < 0.01 || f.Margin > 50:
+	case !(f.Margin >= 0.01 && f.Margin <= 50):
 		return usage(fmt.Errorf("--margin %v: must be 0.01 to 50 percent", f.Margin))
 	case f.SandboxUID < 0:
 		return usage(fmt.Errorf("--sandbox-uid %d: must be a user id above 0", f.SandboxUID))
@@ -239,6 +239,8 @@ func (c *evalCommand) outcome(e *store.Evaluation) error {
 		return &failure{statusInterrupted, fmt.Errorf("go on with it: the same command, and --resume %s", e.ID)}
 	case e.Conflict != nil, e.Series != nil && !e.Series.Complete, nothingBuilds(e):
 		return &failure{status: statusSeries, err: incomplete(e.Series)}
+	case e.Verdict == bench.FailedSeries:
+		return usage(errors.New("nothing was measured: the report says why; see to the suite and the budget"))
 	case c.FailOn == "worse" && anyWorse(e):
 		return &failure{status: statusWorse}
 	}
@@ -256,7 +258,12 @@ func nothingBuilds(e *store.Evaluation) bool {
 	return true
 }
 
+// anyWorse says that the series makes something worse, be it that a step of some
+// row does which a later one makes good.
 func anyWorse(e *store.Evaluation) bool {
+	if e.Verdict == bench.Worse || e.Verdict == bench.Mixed {
+		return true
+	}
 	for _, r := range e.Results {
 		for _, s := range append(r.Steps, r.Total) {
 			if s.Verdict == bench.Worse {

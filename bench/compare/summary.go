@@ -22,9 +22,10 @@ const lineWidth = 72
 //	unclear: 3 of 12 rows undecided: sort (cpu) needs about 60 rounds
 //
 // A benchmark that works on an earlier version and fails on a later one makes
-// the verdict worse. Wall time that follows cpu time of the same benchmark at
-// the same patch is not told twice. The verdict is failed when no patch could
-// be built and measured.
+// the verdict worse and comes first, unless it is flaky. Wall time that follows
+// cpu time of the same benchmark at the same patch is not told twice. What could
+// not be measured at all is told too, and the verdict is failed when that is
+// everything: a lack of figures is never "no change".
 func Summary(versions []bench.Version, comparisons []bench.Comparison, failures []bench.Failure) (bench.Verdict, string) {
 	s := summary{versions: versions, failures: failures}
 	for _, v := range versions {
@@ -41,13 +42,14 @@ func Summary(versions []bench.Version, comparisons []bench.Comparison, failures 
 	}
 	broken, unbuilt := s.broken(), s.unbuilt()
 	worse = worse || len(broken) > 0
-	var told []string
+	// What does not work any more comes before what got slower.
+	told := broken
 	for _, f := range s.findings {
 		told = append(told, f.text)
 	}
-	told = append(told, broken...)
+	unbuilt = append(unbuilt, s.dead()...)
 	switch {
-	case s.nothing():
+	case s.nothing() && len(broken) == 0:
 		return bench.FailedSeries, "failed: " + s.noFigures()
 	case better && worse:
 		return bench.Mixed, line("mixed: ", append(told, unbuilt...))
@@ -73,6 +75,7 @@ type summary struct {
 	wallOnly   int     // unclear rows of wall time whose cpu time is the same
 	widest     float64 // the furthest end of the intervals of what is the same
 	decided    map[string]bool
+	figures    map[string]bool // benchmarks of which some step has a figure
 }
 
 // finding is a change of one row at one patch or somewhere in a group.
@@ -93,6 +96,13 @@ func (s *summary) row(c bench.Comparison) {
 	if !c.Tested {
 		return
 	}
+	if !slices.ContainsFunc(append(slices.Clone(c.Steps), c.Total), hasFigure) {
+		return
+	}
+	if s.figures == nil {
+		s.figures = map[string]bool{}
+	}
+	s.figures[key] = true
 	s.tested++
 	unclear, any := false, false
 	for _, st := range append(slices.Clone(c.Steps), c.Total) {
@@ -114,6 +124,11 @@ func (s *summary) row(c bench.Comparison) {
 		}
 		s.decided[key+" "+c.Metric] = true
 	}
+}
+
+// hasFigure says that something is known of a step.
+func hasFigure(st bench.Step) bool {
+	return st.Verdict == bench.Same || st.Verdict == bench.Unclear || changed(st)
 }
 
 func sameStep(a, b bench.Step) bool {
@@ -242,11 +257,39 @@ func (s *summary) broken() []string {
 	var out []string
 	for _, b := range order {
 		f := first[b]
-		if f.N == 0 {
+		if f.N == 0 || f.Flaky {
 			continue
 		}
 		why := bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String()
 		out = append(out, b+" fails on "+s.name(f.N)+" ("+why+")")
+	}
+	return out
+}
+
+// dead tells of benchmarks without any figure, which fail on base or were not
+// run; those that a patch breaks are told by broken.
+func (s *summary) dead() []string {
+	told := map[string]string{}
+	for _, f := range s.failures {
+		why := bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String()
+		switch {
+		case f.N == 0:
+			told[f.Benchmark] = f.Benchmark + " fails on base (" + why + ")"
+		case f.Flaky && told[f.Benchmark] == "":
+			told[f.Benchmark] = f.Benchmark + " is flaky on " + s.name(f.N) + " (" + why + ")"
+		case told[f.Benchmark] == "":
+			told[f.Benchmark] = "-"
+		}
+	}
+	var out []string
+	for _, b := range s.benchmarks {
+		switch text := told[b]; {
+		case s.figures[b] || text == "-":
+		case text != "":
+			out = append(out, text)
+		default:
+			out = append(out, b+" was not measured")
+		}
 	}
 	return out
 }
@@ -275,14 +318,19 @@ func (s *summary) nothing() bool {
 	return !base || !patched || s.tested == 0 && !s.allSame()
 }
 
-// allSame says that no patch changes the build.
+// allSame says that no patch that builds changes the build.
 func (s *summary) allSame() bool {
+	same := false
 	for _, v := range s.versions {
-		if v.N > 0 && v.State != bench.SameBuild {
+		switch {
+		case v.N == 0 || v.State == bench.BuildFailed:
+		case v.State != bench.SameBuild:
 			return false
+		default:
+			same = true
 		}
 	}
-	return len(s.versions) > 1
+	return same
 }
 
 func (s *summary) noFigures() string {
@@ -294,7 +342,7 @@ func (s *summary) noFigures() string {
 	if u := s.unbuilt(); len(u) > 0 {
 		return "no patch could be built and measured: " + strings.Join(u, ", ")
 	}
-	if b := s.broken(); len(b) > 0 {
+	if b := append(s.broken(), s.dead()...); len(b) > 0 && len(b) <= 3 {
 		return strings.Join(b, ", ")
 	}
 	return "nothing could be measured"
@@ -336,10 +384,10 @@ func (s *summary) unclearText() string {
 
 func (s *summary) sameText() string {
 	if s.allSame() {
-		return "every patch builds the same program as base"
+		return "every patch " + map[bool]string{true: "that builds gives", false: "builds"}[len(s.unbuilt()) > 0] + " the same program as base"
 	}
-	text := fmt.Sprintf("%d benchmarks, all within %s", len(s.benchmarks), percent(s.widest))
-	if len(s.benchmarks) == 1 {
+	text := fmt.Sprintf("%d benchmarks, all within %s", len(s.figures), percent(s.widest))
+	if len(s.figures) == 1 {
 		text = "1 benchmark, within " + percent(s.widest)
 	}
 	if s.wallOnly > 0 {

@@ -38,6 +38,14 @@ func TestSummary(t *testing.T) {
 		c.Total = total
 		return c
 	}
+	none := func(name string) bench.Comparison {
+		c := row(name, bench.CPU)
+		for i := range c.Steps {
+			c.Steps[i] = bench.Step{N: i + 1, Verdict: bench.NotMeasured}
+		}
+		c.Total = bench.Step{N: 5, Verdict: bench.NotMeasured}
+		return c
+	}
 	unclear := step(2, .008, bench.Unclear)
 	unclear.Reason = "needs about 60 rounds"
 	totalOnly := row("hash", bench.CPU)
@@ -85,6 +93,21 @@ func TestSummary(t *testing.T) {
 			answer{bench.Worse, "worse: sort fails on 5/5 (SIGSEGV); 4/5 does not build"}},
 		"counter": {five, []bench.Comparison{row("hash", bench.MetricFor("instructions", "1"), step(2, .031, bench.Worse))}, nil,
 			answer{bench.Worse, "worse: 2/5 makes hash use 3.1 % more instructions"}},
+		"crash and slower": {broken, []bench.Comparison{row("hash", bench.CPU, step(2, .051, bench.Worse))},
+			[]bench.Failure{{N: 5, Benchmark: "sort", Signal: "SIGSEGV"}},
+			answer{bench.Worse, "worse: sort fails on 5/5 (SIGSEGV); 2/5 makes hash 5.1 % slower (cpu); 1 more"}},
+		"flaky": {five, []bench.Comparison{row("hash", bench.CPU), none("sort")},
+			[]bench.Failure{{N: 2, Benchmark: "sort", Status: 1, Flaky: true, Reason: "exit status 1 (2 of 5 runs)"}},
+			answer{bench.Same, "no change: 1 benchmark, within 0.5 %; sort is flaky on 2/5 (exit status 1 (2 of 5 runs))"}},
+		"fails on base": {five, []bench.Comparison{row("hash", bench.CPU), none("sort")},
+			[]bench.Failure{{N: 0, Benchmark: "sort", Status: 1}, {N: 1, Benchmark: "sort", Status: 1}},
+			answer{bench.Same, "no change: 1 benchmark, within 0.5 %; sort fails on base (exit status 1)"}},
+		"all fail on base": {five, []bench.Comparison{none("sort")}, []bench.Failure{{N: 0, Benchmark: "sort", Status: 1}},
+			answer{bench.FailedSeries, "failed: sort fails on base (exit status 1)"}},
+		"the only one breaks": {five, []bench.Comparison{none("sort")}, []bench.Failure{{N: 3, Benchmark: "sort", Status: 1}},
+			answer{bench.Worse, "worse: sort fails on 3/5 (exit status 1)"}},
+		"nothing ran": {five, []bench.Comparison{none("sort")}, nil,
+			answer{bench.FailedSeries, "failed: sort was not measured"}},
 		"equal builds": {same, nil, nil, answer{bench.Same, "no change: every patch builds the same program as base"}},
 		"no build":     {dead, nil, nil, answer{bench.FailedSeries, "failed: no patch could be built and measured: 1/2 does not build"}},
 	}
