@@ -70,13 +70,13 @@ func (r *Repo) Apply(ctx context.Context, base mbox.Base, s *mbox.Series, o Opti
 		return nil, fmt.Errorf("apply series %s: %w", s.MessageID, err)
 	}
 	st.Built = on.built(at.id)
-	next := 1
 	for _, p := range patches {
-		if st.Conflict != nil || p.patch.N > next {
+		// What the user left out is no hole; what did not come is.
+		hole := slices.ContainsFunc(s.Missing, func(n int) bool { return n < p.patch.N })
+		if st.Conflict != nil || hole {
 			st.NotTried = append(st.NotTried, p.patch.N)
 			continue
 		}
-		next = p.patch.N + 1
 		out, bad, err := r.step(ctx, &on, p, o)
 		if err != nil {
 			return nil, fmt.Errorf("apply patch %d/%d: %w", p.patch.N, s.Total, err)
