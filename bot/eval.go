@@ -21,6 +21,7 @@ import (
 	"patchbench/bench/sandbox"
 	"patchbench/bot/eval"
 	"patchbench/bot/report"
+	"patchbench/bot/report/markdown"
 	"patchbench/store"
 )
 
@@ -70,7 +71,7 @@ type evalCommand struct {
 	storeFlag
 	formatFlag
 	Suite  string `placeholder:"FILE" help:"The suite file. Default: .patchbench.toml, bench.toml or suite.toml of the base."`
-	Out    string `placeholder:"DIR" help:"Also write report.txt, report.json and samples.jsonl there."`
+	Out    string `placeholder:"DIR" help:"Also write report.txt, .md, .html and .json and samples.jsonl there."`
 	DryRun bool   `help:"Apply, build base, run each benchmark once, and say what an evaluation would take."`
 	Resume string `placeholder:"ID" help:"Go on with this interrupted evaluation, or with the last one of the same input: last. Give the same input again."`
 	Ends   bool   `name:"ends-first" help:"Measure base and the last patch first, and all patches only of the benchmarks in which these differ."`
@@ -282,6 +283,8 @@ func writeOut(ctx context.Context, dir string, e *store.Evaluation, st *store.St
 	return errors.Join(
 		writeFile(dir, "report.txt", func(w io.Writer) error { return report.Text(w, e, report.Options{}) }),
 		writeFile(dir, "report.json", func(w io.Writer) error { return report.JSON(w, e) }),
+		writeFile(dir, "report.md", func(w io.Writer) error { return markdown.Write(w, e) }),
+		writeFile(dir, "report.html", func(w io.Writer) error { return writeHTML(ctx, w, e, st) }),
 		writeFile(dir, "samples.jsonl", func(w io.Writer) error { return writeSamples(ctx, w, e.ID, st) }))
 }
 

@@ -7,7 +7,10 @@ import (
 	"io"
 	"path/filepath"
 
+	"patchbench/bench"
 	"patchbench/bot/report"
+	"patchbench/bot/report/html"
+	"patchbench/bot/report/markdown"
 	"patchbench/store"
 )
 
@@ -47,7 +50,7 @@ func (f *formatFlag) write(w io.Writer, e *store.Evaluation) error {
 type reportCommand struct {
 	ID string `arg:"" optional:"" help:"The evaluation, or the start of its id; without it the evaluations are listed."`
 	storeFlag
-	formatFlag
+	Format string `enum:"text,json,markdown,html" default:"text" help:"text, json, markdown or html."`
 }
 
 func (c *reportCommand) Run(ctx context.Context, t *terminal) error {
@@ -63,7 +66,33 @@ func (c *reportCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return usage(err)
 	}
-	return c.write(t.stdout, e)
+	switch c.Format {
+	case "markdown":
+		return markdown.Write(t.stdout, e)
+	case "html":
+		return writeHTML(ctx, t.stdout, e, s)
+	}
+	return (&formatFlag{c.Format}).write(t.stdout, e)
+}
+
+// writeHTML writes the page of an evaluation with the samples that are kept of it.
+func writeHTML(ctx context.Context, w io.Writer, e *store.Evaluation, s *store.Store) error {
+	samples, err := allSamples(ctx, e, s)
+	if err != nil {
+		return err
+	}
+	return html.Write(w, e, samples)
+}
+
+func allSamples(ctx context.Context, e *store.Evaluation, s *store.Store) ([]bench.Sample, error) {
+	var all []bench.Sample
+	for sample, err := range s.Samples(ctx, e.ID) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sample)
+	}
+	return all, nil
 }
 
 func list(ctx context.Context, w io.Writer, s *store.Store) error {

@@ -10,6 +10,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bot/report/figure"
 	"patchbench/bot/report/plain"
+	"patchbench/store"
 )
 
 // A row is one benchmark's metric, sorted into the part of the report where it
@@ -305,4 +306,27 @@ func (r *renderer) names(list []int) string {
 		i = j + 1
 	}
 	return strings.Join(parts, ", ")
+}
+
+// Rows are the tested rows of an evaluation by what became of them; those that
+// matter most come first, and the rows of a benchmark stand together.
+type Rows struct{ Changed, Unclear, Same, Missing []*bench.Comparison }
+
+// RowsOf sorts the rows of an evaluation as its text does.
+func RowsOf(e *store.Evaluation) Rows {
+	sorted := (&renderer{e: e}).sortRows()
+	only := func(list []row) []*bench.Comparison {
+		var all []*bench.Comparison
+		for _, w := range list {
+			all = append(all, w.Comparison)
+		}
+		return all
+	}
+	return Rows{only(sorted.changed), only(sorted.unclear), only(sorted.same), only(sorted.missing)}
+}
+
+// ValueOf is the figure of version n in a row, or of the version whose build it
+// shares; its Median is nil if there is none.
+func ValueOf(e *store.Evaluation, c *bench.Comparison, n int) bench.Value {
+	return (&renderer{e: e}).value(row{Comparison: c}, n)
 }

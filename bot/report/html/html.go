@@ -1,0 +1,331 @@
+// Package html renders a stored evaluation as one page that needs nothing else:
+// no script, no font, no image, no request.
+//
+// In go a store.Evaluation and its samples; out comes HTML that opens from a
+// file years later, in light and dark, on paper, with a keyboard and with a
+// screen reader. It shows what the text of bot/report tells, and beside it a plot
+// of each row over the versions, the course of the changed rows over the series,
+// the samples of each round, and the logs. Nothing is judged here.
+//
+// Foreign text is cleaned as in every format and escaped by html/template; a
+// Content-Security-Policy in the page forbids all but its own style sheet.
+package html
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"patchbench/bench"
+	"patchbench/bot/report"
+	"patchbench/bot/report/figure"
+	"patchbench/bot/report/plain"
+	"patchbench/store"
+)
+
+//go:embed page.tmpl
+var pageText string
+
+//go:embed style.css
+var style string
+
+var page = template.Must(template.New("page").Parse(pageText))
+
+// Write writes the page of an evaluation, the same bytes each time. Without
+// samples the page has none to show.
+func Write(w io.Writer, e *store.Evaluation, samples []bench.Sample) error {
+	r := &renderer{e: e, samples: group(samples)}
+	var b bytes.Buffer
+	if err := page.Execute(&b, r.page()); err != nil {
+		return fmt.Errorf("render evaluation %s: %w", e.ID, err)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+type renderer struct {
+	e       *store.Evaluation
+	samples map[rowKey][]bench.Sample
+	plots   int // drawn so far, for their ids
+}
+
+// What the template shows. Text is clean and not yet escaped.
+type (
+	pageView struct {
+		Style               template.CSS
+		Title, Headline     string
+		Verdict, Word       string // class and word
+		Facts, Measured     []fact
+		Notes               []string
+		Total               []rowLine
+		Course              *figureView
+		Patches             []patchView
+		Claims              []claimView
+		Doubts              []rowLine
+		Unchanged           string
+		Missing, Warnings   []string
+		Changed, Undecided  []rowView
+		Same                []rowView
+		Shown               []shownView
+		ShownVersions       []string
+		Command, ID, Footer string
+	}
+	fact    struct{ Name, Text string }
+	rowLine struct {
+		Benchmark, Metric, Base, Patched, Change, Interval, Scope, Reason string
+		Verdict, Word                                                     string
+		Anchor                                                            string
+	}
+	patchView struct {
+		ID, Name, Subject, Size, Commit, State string
+		Effects                                []rowLine
+		Logs                                   []logView
+		Conflict                               []string
+	}
+	logView struct {
+		Title, Text string
+		Open        bool // not said before
+	}
+	claimView struct {
+		Scope, Text, Row, Claimed, Measured, Interval, Verdict, Word string
+	}
+	rowView struct {
+		ID, Benchmark, Metric, Summary string
+		Verdict, Word                  string
+		Plot                           *figureView
+		Values                         []valueLine
+		Raw                            *rawView
+	}
+	valueLine struct{ Version, Median, Interval, Step, Verdict, Word string }
+	shownView struct {
+		Name, Unit string
+		Values     []string
+	}
+	figureView struct {
+		SVG     template.HTML
+		Caption string
+		Legend  []legend
+	}
+	legend struct {
+		Class, Text string
+		Key         template.HTML
+	}
+	rawView struct {
+		Label string
+		SVG   template.HTML
+		Text  string
+	}
+)
+
+func (r *renderer) page() *pageView {
+	e := r.e
+	p := &pageView{Style: template.CSS(style), Verdict: class(e.Verdict), Word: wordOf(e.Verdict), ID: plain.Clean(e.ID)}
+	for _, s := range report.Sections(e, report.Options{Width: 200}) {
+		text := strings.Join(s.Lines, " ")
+		switch s.Kind {
+		case report.Headline:
+			p.Headline = s.Lines[0]
+			p.Notes = s.Lines[1:]
+		case report.Unchanged:
+			p.Unchanged = text
+		case report.Builds:
+			p.Notes = append(p.Notes, s.Lines...)
+		case report.Missing:
+			p.Missing = s.Lines[1:]
+		case report.Warnings:
+			p.Warnings = s.Lines[1:]
+		}
+	}
+	if n := len(p.Word) + 1; len(p.Headline) > n && strings.EqualFold(p.Headline[:n], p.Word+":") {
+		p.Headline = strings.TrimSpace(p.Headline[n:])
+	}
+	p.Title = p.Word + ": " + p.Headline
+	r.facts(p)
+	rows := report.RowsOf(e)
+	p.Changed = r.rows(rows.Changed)
+	p.Undecided = r.rows(rows.Unclear)
+	p.Same = r.rows(rows.Same)
+	for i, c := range rows.Changed {
+		line := r.line(c, c.Total)
+		line.Anchor = p.Changed[i].ID
+		p.Total = append(p.Total, line)
+	}
+	for i, c := range rows.Unclear {
+		line := r.line(c, c.Total)
+		line.Scope = "series"
+		if c.Total.Verdict != bench.Unclear {
+			for _, s := range c.Steps {
+				if s.Verdict == bench.Unclear {
+					line = r.line(c, s)
+					line.Scope = r.patch(s.N)
+					break
+				}
+			}
+		}
+		line.Anchor = p.Undecided[i].ID
+		p.Doubts = append(p.Doubts, line)
+	}
+	p.Course = r.course(rows.Changed)
+	p.Patches = r.patches(rows.Changed, p.Changed)
+	p.Claims = r.claims()
+	r.shown(p)
+	return p
+}
+
+func (r *renderer) facts(p *pageView) {
+	e, h := r.e, r.e.Host
+	add := func(list *[]fact, name, text string) {
+		if text = strings.TrimSpace(plain.Clean(text)); text != "" {
+			*list = append(*list, fact{name, text})
+		}
+	}
+	if s := e.Series; s != nil {
+		version := ""
+		if s.Version > 1 {
+			version = fmt.Sprintf(" (v%d)", s.Version)
+		}
+		add(&p.Facts, "Series", s.Subject+version)
+		if s.Author.Name != "" || s.Author.Email != "" {
+			add(&p.Facts, "Author", s.Author.String())
+		}
+	} else if n := len(e.Versions); n > 0 {
+		add(&p.Facts, "Range", short(e.Base.Commit)+".."+short(e.Versions[n-1].Commit))
+	}
+	base := short(e.Base.Commit)
+	if e.Base.How != "" {
+		base += " (" + e.Base.How + ")"
+	}
+	if e.Base.Reason != "" {
+		base += ": " + e.Base.Reason
+	}
+	add(&p.Facts, "Base", base)
+	if !e.Created.IsZero() {
+		add(&p.Facts, "Measured", e.Created.UTC().Format(time.RFC3339))
+	}
+	add(&p.Measured, "Machine", strings.Join(nonEmpty(h.Name, h.CPU, cores(h.Cores), memory(h.Memory), h.Kernel, governor(h.Governor), h.Compiler), ", "))
+	add(&p.Measured, "Load", fmt.Sprintf("%.2f before, %.2f after", h.LoadBefore, h.LoadAfter))
+	if e.Unsafe {
+		add(&p.Measured, "Sandbox", "none (unsafe)")
+	} else {
+		add(&p.Measured, "Sandbox", h.Sandbox)
+	}
+	add(&p.Measured, "Suite", e.Suite.Name+" ("+short(e.Suite.Digest)+")")
+	add(&p.Measured, "Rounds", fmt.Sprintf("%d at most, %s, seed %d, margin %s", e.Rounds, stopped(e.Stopped), e.Seed, figure.Share(e.Margin)))
+	add(&p.Measured, "Time", "builds "+figure.Elapsed(e.BuildSeconds)+", measuring "+figure.Elapsed(e.MeasureSeconds))
+	add(&p.Measured, "Report", e.ID)
+	p.Command = plain.Clean(e.Command)
+}
+
+func stopped(why string) string {
+	switch why {
+	case store.StoppedDecided:
+		return "until decided"
+	case store.StoppedBudget:
+		return "ended by the time budget"
+	}
+	return why
+}
+
+func nonEmpty(list ...string) []string {
+	var all []string
+	for _, s := range list {
+		if s != "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func cores(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 core"
+	}
+	return strconv.Itoa(n) + " cores"
+}
+
+func memory(bytes int64) string {
+	if bytes <= 0 {
+		return ""
+	}
+	s := figure.ScaleFor(bench.Byte, float64(bytes))
+	return figure.Plain(float64(bytes)/s.Factor, 1) + " " + s.Unit
+}
+
+func governor(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "governor " + s
+}
+
+func short(commit string) string { return commit[:min(12, len(commit))] }
+
+// class is a verdict as a class of the style sheet.
+func class(v bench.Verdict) string {
+	switch v {
+	case bench.Better, bench.Worse, bench.Same, bench.Unclear, bench.Mixed, bench.NotMeasured:
+		return string(v)
+	case bench.FailedSeries:
+		return "worse"
+	}
+	return "shown"
+}
+
+func wordOf(v bench.Verdict) string {
+	switch v {
+	case bench.Better:
+		return "Better"
+	case bench.Worse:
+		return "Worse"
+	case bench.Mixed:
+		return "Mixed"
+	case bench.Unclear:
+		return "Unclear"
+	case bench.Same:
+		return "No change"
+	case bench.FailedSeries:
+		return "Failed"
+	}
+	return "Report"
+}
+
+// stepWord is the verdict on one row.
+func stepWord(v bench.Verdict) string {
+	switch v {
+	case bench.NotMeasured:
+		return "not measured"
+	case bench.Shown:
+		return ""
+	}
+	return plain.Clean(string(v))
+}
+
+// A lineTable is a table of rows: by figures before and after, or by where.
+type lineTable struct {
+	Label, Before, After string
+	Scoped               bool
+	Lines                []rowLine
+}
+
+// TotalTable is base against the last version.
+func (p *pageView) TotalTable() lineTable {
+	return lineTable{Label: "Base against the last version", Before: "Base", After: "Patched", Lines: p.Total}
+}
+
+// DoubtsTable are the rows that are not decided.
+func (p *pageView) DoubtsTable() lineTable {
+	return lineTable{Label: "Neither changed nor the same for certain", Scoped: true, Lines: p.Doubts}
+}
+
+// EffectsTable is what a patch changes.
+func (p patchView) EffectsTable() lineTable {
+	return lineTable{Label: "Changed by " + p.Name, Before: "Before", After: "After", Lines: p.Effects}
+}

@@ -1,0 +1,217 @@
+package html
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"patchbench/bench"
+	"patchbench/bot/report/cases"
+	"patchbench/mbox"
+	"patchbench/store"
+)
+
+var (
+	update = flag.Bool("update", false, "write the golden files anew")
+	out    = flag.String("out", "", "also write every page into this folder, to be looked at and validated")
+)
+
+func render(t *testing.T, e *store.Evaluation, samples []bench.Sample) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, e, samples); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestWrite(t *testing.T) {
+	for name, build := range cases.All {
+		t.Run(name, func(t *testing.T) {
+			e := build().Evaluation
+			got := render(t, e, cases.Samples(e))
+			check(t, got)
+			if again := render(t, build().Evaluation, cases.Samples(e)); again != got {
+				t.Error("a second rendering differs")
+			}
+			if *out != "" {
+				if err := os.WriteFile(filepath.Join(*out, name+".html"), []byte(got), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.Contains([]string{"one-improvement", "crash", "hostile"}, name) {
+				return // the others differ in their numbers
+			}
+			// Without its style sheet, which has one place.
+			got = strings.Replace(got, style, "", 1)
+			path := filepath.Join("testdata", name+".html")
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), got); d != "" {
+				t.Errorf("%s (-want +got; rewrite with -update):\n%s", path, d)
+			}
+		})
+	}
+}
+
+// elements are all that the template and the plots write; in every other one a
+// stranger's markup would have come through.
+var elements = strings.Fields(`html head meta title style body header main footer nav section h1 h2 h3 p a span dl dt dd ul li
+	div table caption thead tbody tr th td figure figcaption svg desc path circle text details summary pre code q`)
+
+var attributes = strings.Fields(`lang charset content http-equiv name class id href role aria-label aria-labelledby aria-hidden tabindex scope open
+	viewbox d x y cx cy r text-anchor`)
+
+// check holds for every page: nothing but our elements and attributes, each id
+// once and each reference answered, and no address of anything outside.
+func check(t *testing.T, page string) {
+	t.Helper()
+	doc, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, refs := map[string]bool{}, []string{}
+	for n := range doc.Descendants() {
+		if n.Type != html.ElementNode {
+			if n.Type == html.CommentNode {
+				t.Errorf("comment %q", n.Data)
+			}
+			continue
+		}
+		if !slices.Contains(elements, n.Data) {
+			t.Errorf("element %s", n.Data)
+		}
+		for _, a := range n.Attr {
+			key := strings.ToLower(a.Key)
+			if !slices.Contains(attributes, key) {
+				t.Errorf("attribute %s of %s", a.Key, n.Data)
+			}
+			switch key {
+			case "id":
+				if ids[a.Val] {
+					t.Errorf("id %s stands twice", a.Val)
+				}
+				ids[a.Val] = true
+			case "href":
+				if !strings.HasPrefix(a.Val, "#") {
+					t.Errorf("href %q", a.Val)
+				}
+				refs = append(refs, strings.TrimPrefix(a.Val, "#"))
+			case "aria-labelledby":
+				refs = append(refs, strings.Fields(a.Val)...)
+			case "d", "cx", "cy", "x", "y":
+				if strings.ContainsAny(a.Val, "NI") { // NaN, Inf
+					t.Errorf("%s of %s is %s", a.Key, n.Data, a.Val)
+				}
+			}
+		}
+	}
+	for _, ref := range refs {
+		if !ids[ref] {
+			t.Errorf("nothing has the id %s", ref)
+		}
+	}
+	if strings.Contains(style, "url(") || strings.Contains(style, "@import") {
+		t.Error("the style sheet asks for something outside")
+	}
+}
+
+// TestShows looks for what a reader must find in a page.
+func TestShows(t *testing.T) {
+	e := cases.All["claims"]().Evaluation
+	samples := cases.Samples(e)
+	page := render(t, e, samples)
+	for _, want := range []string{
+		"2/5 hash: mix in the length", "commit <code>", "hash gets 1.25x faster", "not measured here", "Cumulative course of the changed rows",
+		"hash cpu by version", "Samples of hash cpu", e.Command,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not hold %q", want)
+		}
+	}
+	if n := strings.Count(page, `<details class="raw">`); n != 14 {
+		t.Errorf("samples of %d rows, want those of 14", n)
+	}
+	// Rounds are lines: 20 below a head, in every block of samples.
+	block := page[strings.Index(page, "<pre>"):]
+	for rest := block; ; {
+		_, after, found := strings.Cut(rest, "round   ")
+		if !found {
+			break
+		}
+		text, more, _ := strings.Cut(after, "</pre>")
+		if lines := strings.Count(text, "\n"); lines != 20 {
+			t.Fatalf("%d rounds", lines)
+		}
+		rest = more
+	}
+	if without := render(t, e, nil); strings.Contains(without, `class="raw"`) || !strings.Contains(without, "hash cpu by version") {
+		t.Error("without samples the page must have its plots, and no samples")
+	}
+}
+
+// TestSparse renders evaluations that hold next to nothing or nonsense.
+func TestSparse(t *testing.T) {
+	huge := 1e308
+	for name, e := range map[string]*store.Evaluation{
+		"zero":        {},
+		"no versions": {Verdict: bench.FailedSeries, Series: &mbox.Series{Total: 3}, Results: []bench.Comparison{{Tested: true}}},
+		"versions out of range": {ID: "x", Versions: []bench.Version{{N: -5}, {N: 1 << 40}}, Results: []bench.Comparison{{Tested: true, Metric: "cpu",
+			Values: []bench.Value{{N: -5, Median: &huge}, {N: 1 << 40, Median: &huge}}, Total: bench.Step{N: 1 << 40, Verdict: bench.Worse, Change: &huge}}}},
+		"conflict only": {Conflict: &mbox.Conflict{N: 1, Files: []mbox.ConflictFile{{Path: "a", Reason: "gone"}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check(t, render(t, e, []bench.Sample{{Round: 1 << 40, Version: 1 << 40, Metric: "cpu", Value: huge}, {Round: -1, Version: -1, Metric: "cpu"}}))
+		})
+	}
+}
+
+// FuzzWrite puts any text and number where a stranger can put it.
+func FuzzWrite(f *testing.F) {
+	f.Add("</title><script>alert(1)</script>", 1.0, 0.1)
+	f.Add("'\"><img src=x onerror=alert(1)>", 1e-300, 1e300)
+	f.Add("</style></pre></svg><!--", -1.0, -1.0)
+	f.Add("\u202e{{.}}\x00\xff", 0.0, 0.0)
+	f.Fuzz(func(t *testing.T, s string, level, change float64) {
+		b := cases.New(s, bench.Verdict(s), s, s)
+		b.Row(s, s, s, level, 0.01, map[int]float64{1: change})
+		b.Row(s, "cpu", "s", level, change, map[int]float64{2: change})
+		b.ID, b.Command, b.Warnings, b.Host.Name, b.Suite.Name = s, s, []string{s}, s, s
+		b.Versions[1].Name, b.Versions[1].Commit = s, s
+		b.Versions[2].State, b.Versions[2].LogTail = bench.BuildFailed, s
+		b.Failures = []bench.Failure{{N: 1, Benchmark: s, Reason: s, LogTail: s}}
+		b.Claims = []bench.Claim{{Text: s, Benchmark: s, Metric: s, Change: change, Verdict: bench.ClaimVerdict(s)}}
+		b.Conflict = &mbox.Conflict{N: 3, Subject: s, Files: []mbox.ConflictFile{{Path: s, Reason: s}}}
+		check(t, render(t, b.Evaluation, cases.Samples(b.Evaluation)))
+	})
+}
+
+func BenchmarkLargest(b *testing.B) {
+	e := cases.All["largest"]().Evaluation
+	samples := cases.Samples(e)
+	b.ReportMetric(float64(len(samples)), "samples")
+	n := 0
+	for b.Loop() {
+		var page bytes.Buffer
+		if err := Write(&page, e, samples); err != nil {
+			b.Fatal(err)
+		}
+		n = page.Len()
+	}
+	b.Log(strconv.Itoa(n) + " bytes")
+}

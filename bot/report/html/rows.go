@@ -1,0 +1,342 @@
+package html
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"patchbench/bench"
+	"patchbench/bot/report"
+	"patchbench/bot/report/figure"
+	"patchbench/bot/report/plain"
+)
+
+// rowKey names a row among samples.
+type rowKey struct{ benchmark, metric string }
+
+func keyOf(name string, params map[string]string, metric string) rowKey {
+	return rowKey{bench.RowName(name, params), metric}
+}
+
+// group sorts samples to their rows; runs that failed or were repeated have no
+// place in a plot.
+func group(samples []bench.Sample) map[rowKey][]bench.Sample {
+	all := map[rowKey][]bench.Sample{}
+	for _, s := range samples {
+		if s.Failed == nil && s.Discarded == "" {
+			k := keyOf(s.Benchmark, s.Params, s.Metric)
+			all[k] = append(all[k], s)
+		}
+	}
+	return all
+}
+
+// A written row has one unit and as many decimals as its spread allows.
+type written struct {
+	figure.Scale
+	decimals int
+}
+
+func (r *renderer) writtenOf(c *bench.Comparison) written {
+	largest, spread, whole := 0.0, 0.0, true
+	var medians []float64
+	for _, v := range c.Values {
+		if !figure.Finite(v.Median) {
+			continue
+		}
+		largest = max(largest, math.Abs(*v.Median))
+		medians = append(medians, *v.Median)
+		whole = whole && *v.Median == math.Trunc(*v.Median)
+		if figure.Finite(v.Lo) && figure.Finite(v.Hi) && !c.Exact {
+			spread = max(spread, *v.Hi-*v.Median, *v.Median-*v.Lo)
+		}
+	}
+	s := figure.ScaleFor(c.Unit, largest)
+	for i := range medians {
+		medians[i] /= s.Factor
+	}
+	return written{s, figure.Decimals(whole && s.Factor == 1 && spread == math.Trunc(spread), spread/s.Factor, medians...)}
+}
+
+func (w written) number(v float64) string { return figure.Number(v/w.Factor, w.decimals) }
+
+func (w written) value(v bench.Value) string {
+	if !figure.Finite(v.Median) {
+		return "-"
+	}
+	return w.number(*v.Median) + unit(w.Unit)
+}
+
+func unit(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " " + s
+}
+
+// line is a row with what one step, or the total, does to it.
+func (r *renderer) line(c *bench.Comparison, s bench.Step) rowLine {
+	w := r.writtenOf(c)
+	before := 0
+	if s.N != c.Total.N {
+		before = s.N - 1
+	}
+	change := figure.ChangeOf(s.Change, s.Lo, s.Hi)
+	l := rowLine{
+		Benchmark: plain.Clean(bench.RowName(c.Benchmark, c.Params)), Metric: plain.Clean(c.Metric),
+		Base: w.value(report.ValueOf(r.e, c, before)), Patched: w.value(report.ValueOf(r.e, c, s.N)),
+		Change: change.Middle, Verdict: class(s.Verdict), Word: stepWord(s.Verdict), Reason: plain.Clean(s.Reason),
+	}
+	switch {
+	case change.Lo != "":
+		l.Interval = change.Lo + " .. " + change.Hi
+	case c.Exact && change.Middle != "-":
+		l.Interval = "exact"
+	}
+	return l
+}
+
+// rows are the sections of rows, each with its plot.
+func (r *renderer) rows(list []*bench.Comparison) []rowView {
+	var all []rowView
+	for _, c := range list {
+		r.plots++
+		w := r.writtenOf(c)
+		v := rowView{
+			ID: "row" + strconv.Itoa(r.plots), Benchmark: plain.Clean(bench.RowName(c.Benchmark, c.Params)), Metric: plain.Clean(c.Metric),
+			Verdict: class(c.Total.Verdict), Word: stepWord(c.Total.Verdict),
+		}
+		l := r.line(c, c.Total)
+		v.Summary = l.Change
+		if l.Interval != "" {
+			v.Summary += " (" + l.Interval + ")"
+		}
+		v.Plot = r.plot(c, w, v.ID)
+		for _, version := range r.e.Versions {
+			value := report.ValueOf(r.e, c, version.N)
+			row := valueLine{Version: r.patch(version.N), Median: w.value(value)}
+			if figure.Finite(value.Median) && figure.Finite(value.Lo) && figure.Finite(value.Hi) && !c.Exact {
+				row.Interval = w.number(*value.Lo) + " .. " + w.number(*value.Hi)
+			}
+			if i := slices.IndexFunc(c.Steps, func(s bench.Step) bool { return s.N == version.N }); i >= 0 {
+				s := c.Steps[i]
+				row.Step = figure.ChangeOf(s.Change, s.Lo, s.Hi).String()
+				row.Verdict, row.Word = class(s.Verdict), stepWord(s.Verdict)
+				if s.Reason != "" {
+					row.Word += ": " + plain.Clean(s.Reason)
+				}
+			}
+			v.Values = append(v.Values, row)
+		}
+		v.Raw = r.raw(c, w, v)
+		all = append(all, v)
+	}
+	return all
+}
+
+// raw are the samples of a row: each round's, with the base twin beside base.
+func (r *renderer) raw(c *bench.Comparison, w written, v rowView) *rawView {
+	samples := r.samples[keyOf(c.Benchmark, c.Params, c.Metric)]
+	if len(samples) == 0 {
+		return nil
+	}
+	rounds, versions := 0, 0
+	for _, s := range samples {
+		rounds, versions = max(rounds, s.Round), max(versions, s.Version)
+	}
+	const most = 2000 // rounds and versions, against a record that lies
+	rounds, versions = min(rounds, most), min(versions, most)
+	// A grid of rounds by columns: base, its twin, 1, 2, ...
+	columns := versions + 2
+	grid := make([]float64, rounds*columns)
+	for i := range grid {
+		grid[i] = math.NaN()
+	}
+	for _, s := range samples {
+		column := s.Version + 1
+		if s.Version == 0 && !s.Twin {
+			column = 0
+		}
+		if s.Round >= 1 && s.Round <= rounds && column >= 0 && column < columns {
+			grid[(s.Round-1)*columns+column] = s.Value
+		}
+	}
+	d := max(w.decimals, min(3, w.decimals+1))
+	wide := 7
+	for _, x := range grid {
+		if !math.IsNaN(x) {
+			wide = max(wide, len(figure.Number(x/w.Factor, d))+1)
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%5s%*s%*s", "round", wide, "base", wide, "twin")
+	for n := 1; n <= versions; n++ {
+		fmt.Fprintf(&b, "%*d", wide, n)
+	}
+	for round := range rounds {
+		b.WriteByte('\n')
+		pad(&b, strconv.Itoa(round+1), 5)
+		for _, x := range grid[round*columns : (round+1)*columns] {
+			if math.IsNaN(x) {
+				pad(&b, "-", wide)
+			} else {
+				pad(&b, figure.Number(x/w.Factor, d), wide)
+			}
+		}
+	}
+	label := "Samples by round"
+	if w.Unit != "" {
+		label += ", in " + w.Unit
+	}
+	return &rawView{Label: label, Text: b.String(), SVG: r.scatter(c, w, samples, v.ID)}
+}
+
+func pad(b *strings.Builder, s string, wide int) {
+	for range wide - len(s) {
+		b.WriteByte(' ')
+	}
+	b.WriteString(s)
+}
+
+// shown is the table of the rows that are not tested.
+func (r *renderer) shown(p *pageView) {
+	for i := range r.e.Results {
+		c := &r.e.Results[i]
+		if c.Tested {
+			continue
+		}
+		w := r.writtenOf(c)
+		s := shownView{Name: plain.Clean(bench.RowName(c.Benchmark, c.Params) + " " + c.Metric), Unit: w.Unit}
+		any := false
+		for _, v := range r.e.Versions {
+			value := report.ValueOf(r.e, c, v.N)
+			if figure.Finite(value.Median) {
+				any = true
+				s.Values = append(s.Values, w.number(*value.Median))
+			} else {
+				s.Values = append(s.Values, "-")
+			}
+		}
+		if any {
+			p.Shown = append(p.Shown, s)
+		}
+	}
+	for _, v := range r.e.Versions {
+		p.ShownVersions = append(p.ShownVersions, r.patch(v.N))
+	}
+}
+
+// patch is the name of version n: "base", "2/5".
+func (r *renderer) patch(n int) string {
+	for _, v := range r.e.Versions {
+		if v.N == n && v.Name != "" {
+			return plain.Clean(v.Name)
+		}
+	}
+	if n == 0 {
+		return "base"
+	}
+	return strconv.Itoa(n)
+}
+
+// patches are the versions after base, each with what it changes and its logs.
+func (r *renderer) patches(changed []*bench.Comparison, views []rowView) []patchView {
+	var all []patchView
+	failures := r.e.Failures
+	told := map[string]bool{} // logs
+	for _, v := range r.e.Versions {
+		p := patchView{ID: "patch" + strconv.Itoa(v.N), Name: r.patch(v.N), Subject: plain.Clean(v.Subject), Commit: plain.Clean(short(v.Commit))}
+		if v.Added != 0 || v.Deleted != 0 {
+			p.Size = fmt.Sprintf("+%d -%d lines", v.Added, v.Deleted)
+		}
+		switch {
+		case v.State == bench.SameBuild && v.SameAs != nil:
+			p.State = "Same build as " + r.patch(*v.SameAs) + ", not measured again."
+		case v.State == bench.BuildFailed:
+			p.State = "Does not build."
+		case v.State == bench.NotBuilt:
+			p.State = "Not built."
+		}
+		if v.State == bench.BuildFailed && v.LogTail != "" {
+			p.Logs = append(p.Logs, r.log("Build log of "+p.Name, v.LogTail, told))
+		}
+		for _, f := range failures {
+			if f.N == v.N {
+				how := bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String()
+				p.Logs = append(p.Logs, r.log(plain.Clean(p.Name+", "+f.Benchmark+": "+how), f.LogTail, told))
+			}
+		}
+		for i, c := range changed {
+			for _, s := range c.Steps {
+				if s.N != v.N || s.Verdict != bench.Better && s.Verdict != bench.Worse {
+					continue
+				}
+				l := r.line(c, s)
+				l.Anchor = views[i].ID
+				if len(s.Group) == 2 {
+					l.Scope = fmt.Sprintf("by one of the patches %d-%d, or by some of them together", s.Group[0], s.Group[1])
+				}
+				p.Effects = append(p.Effects, l)
+			}
+		}
+		if v.N == 0 && len(p.Logs) == 0 {
+			continue
+		}
+		all = append(all, p)
+	}
+	if c := r.e.Conflict; c != nil {
+		p := patchView{ID: "patch" + strconv.Itoa(c.N), Name: r.patch(c.N), Subject: plain.Clean(c.Subject), State: "Does not apply."}
+		for _, f := range c.Files {
+			p.Conflict = append(p.Conflict, plain.Clean(f.String()))
+		}
+		all = slices.DeleteFunc(all, func(other patchView) bool { return other.ID == p.ID })
+		all = append(all, p)
+	}
+	return all
+}
+
+// log is a log with its title; the same text again is folded.
+func (r *renderer) log(title, text string, told map[string]bool) logView {
+	v := logView{title, cleanLog(text), !told[text]}
+	told[text] = true
+	return v
+}
+
+// cleanLog keeps the lines of a log and cleans each.
+func cleanLog(log string) string {
+	if strings.TrimSpace(log) == "" {
+		return "(no output)"
+	}
+	return strings.Join(plain.Tail(log, 400, 500), "\n")
+}
+
+// claims are the author's numbers beside ours.
+func (r *renderer) claims() []claimView {
+	var all []claimView
+	for _, c := range r.e.Claims {
+		v := claimView{Scope: "cover letter", Text: plain.Clean(c.Text), Row: plain.Clean(strings.TrimSpace(c.Benchmark + " " + c.Metric)),
+			Claimed: figure.ChangeOf(&c.Change, nil, nil).Middle, Verdict: "unclear", Word: plain.Clean(string(c.Verdict))}
+		if c.N > 0 {
+			v.Scope = r.patch(c.N)
+		}
+		m := figure.ChangeOf(c.Measured, c.Lo, c.Hi)
+		v.Measured = m.Middle
+		if m.Lo != "" {
+			v.Interval = m.Lo + " .. " + m.Hi
+		}
+		switch c.Verdict {
+		case bench.Confirmed:
+			v.Verdict = "better"
+		case bench.Opposite:
+			v.Verdict = "worse"
+		case bench.NotSeen:
+			v.Word = "not seen"
+		case bench.ClaimUnmeasured:
+			v.Verdict, v.Word, v.Measured = "shown", "not measured here", ""
+		}
+		all = append(all, v)
+	}
+	return all
+}
