@@ -38,6 +38,7 @@ var layer = map[string]int{
 	"bot/report/figure":   32,
 	"bot/report":          40,
 	"bot/report/html":     45,
+	"bot/report/long":     45,
 	"bot/report/cases":    35,
 	"bot/report/markdown": 45,
 	"bot/github":          40,

@@ -10,6 +10,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bot/report"
 	"patchbench/bot/report/html"
+	"patchbench/bot/report/long"
 	"patchbench/bot/report/markdown"
 	"patchbench/store"
 )
@@ -51,6 +52,7 @@ type reportCommand struct {
 	ID string `arg:"" optional:"" help:"The evaluation, or the start of its id; without it the evaluations are listed."`
 	storeFlag
 	Format string `enum:"text,json,markdown,html" default:"text" help:"text, json, markdown or html."`
+	Long   bool   `help:"Text with every row of every version: mean, deviation, extremes, factor."`
 }
 
 func (c *reportCommand) Run(ctx context.Context, t *terminal) error {
@@ -65,6 +67,16 @@ func (c *reportCommand) Run(ctx context.Context, t *terminal) error {
 	e, err := s.Evaluation(ctx, c.ID)
 	if err != nil {
 		return usage(err)
+	}
+	switch {
+	case c.Long && c.Format != "text":
+		return usage(fmt.Errorf("--long is a form of the text, not of %s", c.Format))
+	case c.Long:
+		samples, err := allSamples(ctx, e, s)
+		if err != nil {
+			return err
+		}
+		return long.Write(t.stdout, e, samples)
 	}
 	switch c.Format {
 	case "markdown":
