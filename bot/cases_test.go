@@ -82,7 +82,7 @@ func TestApplyCases(t *testing.T) {
 	if long := os.Getenv("PATCHBENCH_LONG"); os.Getenv("CI") != "true" && long != "apply" {
 		t.Skip("the cases take some minutes to make; PATCHBENCH_LONG=apply makes them")
 	}
-	script := sharedFile(t, "make-apply-cases.sh")
+	script := filepath.Join(sharedCases(t), "make-apply-cases.sh")
 	for _, tool := range []string{"git", "hg", "python3", "bash"} {
 		needTool(t, tool)
 	}
@@ -104,20 +104,6 @@ func TestApplyCases(t *testing.T) {
 			applyCases(t, dir, c.repo)
 		})
 	}
-}
-
-// sharedFile finds a file of the shared cases.
-func sharedFile(t *testing.T, name string) string {
-	t.Helper()
-	root := os.Getenv("PATCHBENCH_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "shared")
-	}
-	path := filepath.Join(root, "cases", name)
-	if _, err := os.Stat(path); err != nil {
-		missing(t, "the shared cases: %v", err)
-	}
-	return path
 }
 
 // ownRepo is this project's repository, "" where the sources stand alone.

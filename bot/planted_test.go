@@ -292,7 +292,7 @@ func makePlanted(t *testing.T) string {
 }
 
 // buildBot builds the command as it is delivered, without cgo.
-func buildBot(t *testing.T) string {
+func buildBot(t testing.TB) string {
 	t.Helper()
 	bot := filepath.Join(t.TempDir(), "bot")
 	cmd := exec.Command("go", "build", "-o", bot, ".")
