@@ -33,6 +33,7 @@ var layer = map[string]int{
 	"bench/compare":       20,
 	"bench/claims":        20,
 	"store":               30,
+	"bot/unlink":          0,
 	"bot/eval":            40,
 	"bot/report/plain":    31, // the parts of bot/report that know no evaluation
 	"bot/report/figure":   32,

@@ -4,22 +4,30 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"patchbench/bot/eval"
+	"patchbench/bot/unlink"
 )
 
 // workFolder holds one evaluation's checkouts and builds. Its lock is held while
 // the bot lives, so that a later bot can tell a folder in use from one that a
 // killed bot has left.
 type workFolder struct {
-	dir  string // with the lock in it
-	work string // empty at first
-	lock *os.File
+	dir    string   // with the lock and work in it
+	work   string   // empty at first
+	parent *os.File // of dir; good for looking up names only
+	self   *os.File // dir
+	lock   *os.File
 }
 
-const workPrefix = "patchbench-"
+// Not hidden by a dot: some build tools pass over what lies below such a folder.
+const workPrefix = "patchbench-work-"
+
+// lockText is what a lock holds, so that no folder of another program's is taken
+// for one of ours.
+const lockText = "patchbench work folder: removed by the next bot if this one is gone\n"
 
 // newWorkFolder makes a folder below parent, "" for /var/tmp, and removes those
 // that killed bots of this user have left there.
@@ -37,59 +45,190 @@ func newWorkFolder(parent string) (*workFolder, error) {
 		return nil, err
 	}
 	sweep(parent)
-	dir, err := os.MkdirTemp(parent, workPrefix)
+	w, err := makeWorkFolder(parent)
 	if err != nil {
-		return nil, usage(fmt.Errorf("no folder for checkouts and builds: %w; name one with --work-dir", err))
-	}
-	w := &workFolder{dir: dir, work: filepath.Join(dir, "work")}
-	if err := w.prepare(); err != nil {
-		w.remove()
 		return nil, usage(fmt.Errorf("no folder for checkouts and builds: %w; name one with --work-dir", err))
 	}
 	return w, nil
 }
 
+func makeWorkFolder(parent string) (*workFolder, error) {
+	at, err := openFolder(unix.AT_FDCWD, parent, unix.O_PATH)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(parent, workPrefix)
+	if err != nil {
+		at.Close()
+		return nil, err
+	}
+	w := &workFolder{dir: dir, work: filepath.Join(dir, "work"), parent: at}
+	if err := w.prepare(); err != nil {
+		w.remove()
+		return nil, err
+	}
+	return w, nil
+}
+
 func (w *workFolder) prepare() (err error) {
-	// The uid that programs run under passes through, but cannot list.
-	if err := os.Chmod(w.dir, 0o711); err != nil {
+	if w.self, err = openOurs(w.parent, filepath.Base(w.dir)); err != nil {
 		return err
 	}
-	if err := os.Mkdir(w.work, 0o711); err != nil {
+	// The uid that programs run under passes through, but cannot list.
+	if err := w.self.Chmod(0o711); err != nil {
 		return err
 	}
 	// Locked under another name first: a lock that is there is held, or left.
-	fresh := filepath.Join(w.dir, "lock.new")
-	if w.lock, err = os.OpenFile(fresh, os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+	at := int(w.self.Fd())
+	fd, err := unix.Openat(at, "lock.new", unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return &os.PathError{Op: "create", Path: filepath.Join(w.dir, "lock"), Err: err}
+	}
+	w.lock = os.NewFile(uintptr(fd), filepath.Join(w.dir, "lock"))
+	if _, err := w.lock.WriteString(lockText); err != nil {
 		return err
 	}
-	if err := unix.Flock(int(w.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("lock %s: %w", fresh, err)
+	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return &os.PathError{Op: "lock", Path: w.lock.Name(), Err: err}
 	}
-	return os.Rename(fresh, filepath.Join(w.dir, "lock"))
+	if err := unix.Renameat(at, "lock.new", at, "lock"); err != nil {
+		return &os.PathError{Op: "rename", Path: w.lock.Name(), Err: err}
+	}
+	if err := unix.Mkdirat(at, "work", 0o711); err != nil {
+		return &os.PathError{Op: "mkdir", Path: w.work, Err: err}
+	}
+	// Whatever the umask takes away.
+	return os.Chmod(w.work, 0o711)
 }
 
+// remove removes the folder and lets go of it. The lock goes last: a folder that
+// could not be removed to its end is found by a later bot.
 func (w *workFolder) remove() {
-	eval.RemoveAll(w.dir)
+	if w.self != nil {
+		removeWork(w.parent, w.self, filepath.Base(w.dir))
+		w.self.Close()
+	}
+	w.parent.Close()
 	if w.lock != nil {
 		w.lock.Close()
 	}
 }
 
-// sweep removes the folders whose bot is gone. What cannot be removed is
-// another user's, or will be tried again.
+// removeWork removes the work folder dir, called name in parent, whose lock the
+// caller holds.
+func removeWork(parent, dir *os.File, name string) {
+	if unlink.At(dir, "work") != nil {
+		return
+	}
+	for _, lock := range []string{"lock.new", "lock"} {
+		if unlink.At(dir, lock) != nil {
+			return
+		}
+	}
+	_ = unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR) // all that was large is gone
+}
+
+// sweep removes the folders whose bot is gone. What cannot be removed will be
+// tried again. Everyone may make folders beside ours, with whatever in them:
+// only a folder that this user owns and nobody else can write to, with nothing
+// in it but work and a lock with our text, is one of ours.
 func sweep(parent string) {
-	locks, err := filepath.Glob(filepath.Join(parent, workPrefix+"*", "lock"))
+	at, err := openFolder(unix.AT_FDCWD, parent, unix.O_RDONLY)
 	if err != nil {
 		return
 	}
-	for _, path := range locks {
-		f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
-		if err != nil {
-			continue
-		}
-		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-			eval.RemoveAll(filepath.Dir(path))
-		}
-		f.Close()
+	defer at.Close()
+	names, err := at.Readdirnames(-1)
+	if err != nil {
+		return
 	}
+	for _, name := range names {
+		if strings.HasPrefix(name, workPrefix) {
+			sweepOne(at, name)
+		}
+	}
+}
+
+func sweepOne(parent *os.File, name string) {
+	dir, err := openOurs(parent, name)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	lock, err := openLock(dir)
+	if err != nil {
+		return
+	}
+	defer lock.Close()
+	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return // in use
+	}
+	entries, err := dir.Readdirnames(-1)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e != "lock" && e != "work" {
+			return
+		}
+	}
+	removeWork(parent, dir, name)
+}
+
+// openLock opens the lock of a folder, if it is one of ours.
+func openLock(dir *os.File) (*os.File, error) {
+	path := filepath.Join(dir.Name(), "lock")
+	// No waiting for a pipe's other end.
+	fd, err := unix.Openat(int(dir.Fd()), "lock", unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
+	err = ours(f, unix.S_IFREG)
+	text := make([]byte, len(lockText)+1)
+	if err == nil {
+		n, _ := unix.Pread(fd, text, 0)
+		if n != len(lockText) || string(text[:n]) != lockText {
+			err = fmt.Errorf("%s is not one of ours", path)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// openOurs opens a folder in parent that this user owns and nobody else may
+// write to.
+func openOurs(parent *os.File, name string) (*os.File, error) {
+	f, err := openFolder(int(parent.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW)
+	if err != nil {
+		return nil, err
+	}
+	if err := ours(f, unix.S_IFDIR); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func openFolder(at int, name string, flags int) (*os.File, error) {
+	fd, err := unix.Openat(at, name, flags|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// ours checks the kind, owner and mode of an open file.
+func ours(f *os.File, kind uint32) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return &os.PathError{Op: "fstat", Path: f.Name(), Err: err}
+	}
+	if st.Mode&unix.S_IFMT != kind || int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 {
+		return fmt.Errorf("%s is not one of ours", f.Name())
+	}
+	return nil
 }

@@ -4,7 +4,26 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
+
+func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
+
+// leave makes the folder of a bot that was killed: with files, and a lock that
+// nobody holds.
+func leave(t *testing.T, parent string) *workFolder {
+	t.Helper()
+	w, err := newWorkFolder(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(w.work, "file"), "text\n")
+	w.lock.Close()
+	w.self.Close()
+	w.parent.Close()
+	return w
+}
 
 func TestWorkFolder(t *testing.T) {
 	parent := t.TempDir()
@@ -12,11 +31,12 @@ func TestWorkFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, err := newWorkFolder(parent)
-	if err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{used.dir, used.work} {
+		if info, err := os.Stat(dir); err != nil || info.Mode() != os.ModeDir|0o711 {
+			t.Errorf("%s: %v, %v, want a folder that all may pass through", dir, info.Mode(), err)
+		}
 	}
-	// What a killed bot leaves: files, and a lock that nobody holds.
+	left := leave(t, parent)
 	locked := filepath.Join(left.work, "locked")
 	if err := os.MkdirAll(filepath.Join(locked, "below"), 0o755); err != nil {
 		t.Fatal(err)
@@ -24,10 +44,9 @@ func TestWorkFolder(t *testing.T) {
 	if err := os.Chmod(locked, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	left.lock.Close()
-	// A folder of that name that is none of ours stays.
-	foreign := filepath.Join(parent, workPrefix+"notes")
-	if err := os.Mkdir(foreign, 0o755); err != nil {
+	// Killed again while the next bot removed it, before anything and at the end.
+	begun, ended := leave(t, parent), leave(t, parent)
+	if err := os.RemoveAll(ended.work); err != nil {
 		t.Fatal(err)
 	}
 
@@ -35,16 +54,180 @@ func TestWorkFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exists := func(dir string) bool { _, err := os.Stat(dir); return err == nil }
-	if exists(left.dir) {
-		t.Error("the folder of a bot that is gone was not removed")
+	for _, w := range []*workFolder{left, begun, ended} {
+		if exists(w.dir) {
+			t.Error("the folder of a bot that is gone was not removed")
+		}
 	}
-	if !exists(used.dir) || !exists(next.dir) || !exists(foreign) {
-		t.Error("a folder in use, or one that is not ours, was removed")
+	if !exists(used.work) || !exists(next.work) {
+		t.Error("a folder in use was removed")
 	}
 	used.remove()
 	next.remove()
-	if exists(used.dir) || exists(next.dir) {
-		t.Error("a folder was not removed after use")
+	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
+		t.Errorf("left after use: %v, %v", left, err)
+	}
+}
+
+// Folders that look like those of a killed bot and are none stay as they are,
+// with all in them.
+func TestSweepForeign(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		root bool // only root can make it
+		// make turns the folder of a killed bot into another's.
+		make func(t *testing.T, w *workFolder)
+	}{
+		{"another name", false, func(t *testing.T, w *workFolder) {
+			rename(t, w, filepath.Join(filepath.Dir(w.dir), "patchbench-mine"))
+		}},
+		{"no lock", false, func(t *testing.T, w *workFolder) { removeFile(t, filepath.Join(w.dir, "lock")) }},
+		{"an empty lock", false, func(t *testing.T, w *workFolder) { write(t, filepath.Join(w.dir, "lock"), "") }},
+		{"another's lock", false, func(t *testing.T, w *workFolder) { write(t, filepath.Join(w.dir, "lock"), "4711\n") }},
+		{"a longer lock", false, func(t *testing.T, w *workFolder) { write(t, filepath.Join(w.dir, "lock"), lockText+"more\n") }},
+		{"a lock that is a link", false, func(t *testing.T, w *workFolder) {
+			lock, elsewhere := filepath.Join(w.dir, "lock"), filepath.Join(t.TempDir(), "lock")
+			if err := os.Rename(lock, elsewhere); err != nil {
+				t.Fatal(err)
+			}
+			symlink(t, elsewhere, lock)
+		}},
+		{"a lock that is a pipe", false, func(t *testing.T, w *workFolder) {
+			lock := filepath.Join(w.dir, "lock")
+			removeFile(t, lock)
+			if err := unix.Mkfifo(lock, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"something beside work", false, func(t *testing.T, w *workFolder) { write(t, filepath.Join(w.dir, "notes"), "text\n") }},
+		{"a link to one", false, func(t *testing.T, w *workFolder) {
+			elsewhere := filepath.Join(t.TempDir(), "dir")
+			link := w.dir
+			rename(t, w, elsewhere)
+			symlink(t, elsewhere, link)
+		}},
+		{"others may write", false, func(t *testing.T, w *workFolder) { chmod(t, w.dir, 0o777) }},
+		{"others may write the lock", false, func(t *testing.T, w *workFolder) { chmod(t, filepath.Join(w.dir, "lock"), 0o666) }},
+		{"another owner", true, func(t *testing.T, w *workFolder) { chown(t, w.dir) }},
+		{"another owner's lock", true, func(t *testing.T, w *workFolder) { chown(t, filepath.Join(w.dir, "lock")) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.root && os.Geteuid() != 0 {
+				t.Skip("giving a file away needs root")
+			}
+			parent := t.TempDir()
+			w := leave(t, parent)
+			c.make(t, w)
+			mode := func() os.FileMode {
+				info, err := os.Stat(w.dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return info.Mode()
+			}
+			before := mode()
+			next, err := newWorkFolder(parent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next.remove()
+			if !exists(filepath.Join(w.dir, "work", "file")) || mode() != before {
+				t.Errorf("was taken for one of ours: mode %v, before %v", mode(), before)
+			}
+		})
+	}
+}
+
+// A folder may be left with a link where work was: what it points to stays.
+func TestSweepLink(t *testing.T) {
+	parent, victim := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(victim, "file"), "text\n")
+	chmod(t, victim, 0o555)
+	defer os.Chmod(victim, 0o755)
+	w := leave(t, parent)
+	symlink(t, victim, filepath.Join(w.work, "link"))
+	x := leave(t, parent)
+	if err := os.RemoveAll(x.work); err != nil {
+		t.Fatal(err)
+	}
+	symlink(t, victim, x.work)
+	next, err := newWorkFolder(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.remove()
+	if exists(w.dir) || exists(x.dir) {
+		t.Error("the folder of a bot that is gone was not removed")
+	}
+	if info, err := os.Stat(victim); err != nil || info.Mode().Perm() != 0o555 || !exists(filepath.Join(victim, "file")) {
+		t.Errorf("the folder linked to was changed: %v, %v", info, err)
+	}
+}
+
+// Removal that does not come to its end leaves the lock, so that a later bot
+// finds the folder: here something is mounted in it.
+func TestRemovalCutShort(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("mounting needs root")
+	}
+	parent := t.TempDir()
+	w, err := newWorkFolder(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mount := filepath.Join(w.work, "mount")
+	if err := os.Mkdir(mount, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("none", mount, "tmpfs", 0, ""); err != nil {
+		t.Skip("mount: ", err)
+	}
+	defer unix.Unmount(mount, unix.MNT_DETACH)
+	w.remove()
+	if text, err := os.ReadFile(filepath.Join(w.dir, "lock")); err != nil || string(text) != lockText {
+		t.Errorf("the lock went before the rest: %q, %v", text, err)
+	}
+	if err := unix.Unmount(mount, 0); err != nil {
+		t.Fatal(err)
+	}
+	sweep(parent)
+	if exists(w.dir) {
+		t.Error("was not removed later")
+	}
+}
+
+func rename(t *testing.T, w *workFolder, to string) {
+	t.Helper()
+	if err := os.Rename(w.dir, to); err != nil {
+		t.Fatal(err)
+	}
+	w.dir = to
+}
+
+func removeFile(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func symlink(t *testing.T, target, path string) {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func chmod(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func chown(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Lchown(path, 64000, 64000); err != nil {
+		t.Fatal(err)
 	}
 }

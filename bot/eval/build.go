@@ -12,6 +12,7 @@ import (
 
 	"patchbench/bench"
 	"patchbench/bench/build"
+	"patchbench/bot/unlink"
 	"patchbench/mbox"
 	"patchbench/mbox/tree"
 )
@@ -49,7 +50,7 @@ func (r *run) build(ctx context.Context) error {
 			r.builds[n] = b
 			continue
 		}
-		if err := RemoveAll(b.Dir); err != nil {
+		if err := unlink.All(b.Dir); err != nil {
 			return err
 		}
 	}
@@ -97,18 +98,6 @@ func (r *run) twin() (bench.Build, error) {
 		return bench.Build{}, err
 	}
 	return r.builder.Copy(r.builds[0], dir)
-}
-
-// RemoveAll removes a folder in which builds may have left folders that their
-// owner cannot write.
-func RemoveAll(dir string) error {
-	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
 }
 
 // editsOfSuite counts the files of the suite that a series changes: the suite
