@@ -130,10 +130,10 @@ func testBoxes(t *testing.T, sb *sandbox.Sandbox) {
 		rows     map[string]int
 	}{
 		{"work", nil, map[string]int{"work wall": 4, "work cpu": 4, "work rss": 4, "work size": 4, "work user": 4, "work sys": 4, "work faults": 4, "work switches": 4, "work reads": 4, "work writes": 4}},
-		{"cat", []string{"2 SIGSEGV (2 of 2 runs)"}, map[string]int{"cat wall": 3, "cat rss": 3}},
+		{"cat", []string{"2 SIGSEGV (5 of 5 runs)"}, map[string]int{"cat wall": 3, "cat rss": 3}},
 		{"prepared", nil, map[string]int{"prepared wall": 4}},
 		{"go", nil, map[string]int{"go/Loop sec/op": 4, "go rss": 4, "go wall": 0, "go cpu": 0}},
-		{"slow", []string{"0 timed out after 0.2 s (2 of 2 runs)", "1 timed out after 0.2 s (2 of 2 runs)", "2 timed out after 0.2 s (2 of 2 runs)"}, map[string]int{"slow wall": 0}},
+		{"slow", []string{"0 timed out after 0.2 s (2 of 2 runs)"}, map[string]int{"slow wall": 0}},
 		{"readonly", nil, map[string]int{"readonly wall": 4}},
 	}
 	for b, tt := range tests {
@@ -215,4 +215,36 @@ func testBoxes(t *testing.T, sb *sandbox.Sandbox) {
 			t.Errorf("ended after %v", d)
 		}
 	})
+}
+
+// Without a sandbox a program can kill its runner: that is its own failure.
+func TestKillsItsRunner(t *testing.T) {
+	sb := openSandbox(t, true)
+	versions := []Version{
+		shellVersion(t, sb, Version{}, ":\n"),
+		shellVersion(t, sb, Version{Twin: true}, ":\n"),
+		shellVersion(t, sb, Version{N: 1}, "kill -9 $PPID\n"),
+		shellVersion(t, sb, Version{N: 2}, ": works\n"),
+	}
+	suite := &bench.Suite{Name: "shell", Benchmarks: []bench.Benchmark{{Name: "kill", Run: bench.Program{Args: []string{"./kit"}}}}}
+	s, err := Open(t.Context(), sb, suite, versions, Options{Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	w := warmUp(t, s)
+	if len(w.Failures) != 1 || w.Failures[0].N != 1 || w.Failures[0].Reason != "it ended the runner that started it (5 of 5 runs)" || w.Working != 2 {
+		t.Errorf("warm-up = %+v", w)
+	}
+	r, err := s.Round(t.Context(), 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := kept(r.Samples); len(got) != 3 {
+		t.Errorf("samples of %q count", got)
+	}
 }

@@ -31,8 +31,9 @@ type Round struct {
 	// lines with Failed that are not marked: one for the benchmark, and one for
 	// each row that is read from its output.
 	Samples []bench.Sample
-	// Failures are the versions declared failing in this round; later rounds
-	// go on without them.
+	// Failures are the versions declared failing in this round; later rounds go
+	// on without them. They worked before, so they are flaky. A benchmark that is
+	// given up has one failure, of version 0, and no later round yields anything.
 	Failures []bench.Failure
 	Warnings []string
 	// Working is how many versions took part to the end, without the twin.
@@ -43,7 +44,9 @@ type Round struct {
 // counts from 1. WarmUp comes first. With no working version it yields nothing.
 //
 // When a run fails, the whole round is repeated; the version that fails again is
-// declared failing and the round goes on without it. When a run stalls, the
+// declared failing and the round goes on without it. If by then the base's build
+// has failed in any run, its twin's included, the benchmark is unreliable: it is
+// given up, and nobody but version 0 has the failure. When a run stalls, the
 // whole round is repeated once at most. When ctx ends, an incomplete round
 // yields no samples and the error is ctx's; any other error is our own failure.
 func (s *Sampler) Round(ctx context.Context, b int, round int) (Round, error) {
@@ -112,15 +115,18 @@ func (t *trial) run(ctx context.Context, try int) (again bool, err error) {
 		}
 		lines := samples(point{t.round, t.s.slots[i].Version, position}, t.bm, o, t.st.rows[i])
 		position++
-		t.st.runs[i]++
-		switch {
+		t.st.count(i, o)
+		switch fails, _ := t.s.ofBase(t.st); {
+		case o.failed != nil && t.once[i] && fails > 0:
+			// Nobody can tell then that it is the version's doing.
+			t.giveUp(append(list, lines...))
+			return false, nil
 		case o.failed != nil && t.once[i]:
-			t.st.failures[i]++
-			t.declare(i, o)
+			t.st.working[i] = false
+			t.out.Failures = append(t.out.Failures, t.s.failure(i, t.bm, t.st, o))
 			t.out.Samples = append(t.out.Samples, lines...)
 			continue
 		case o.failed != nil:
-			t.st.failures[i]++
 			t.once[i] = true
 			t.discard(append(list, lines...), discardedFailed, fmt.Sprintf("%s failed (%d of %d runs): %s",
 				t.s.slots[i].Version, t.st.failures[i], t.st.runs[i], o.failed))
@@ -161,18 +167,17 @@ func (t *trial) measure(ctx context.Context, i int) (outcome, error) {
 	return o, nil
 }
 
-// declare takes a version out of this round and all later ones.
-func (t *trial) declare(i int, o outcome) {
-	t.st.working[i] = false
-	sl := t.s.slots[i]
-	if sl.Twin {
-		t.out.Warnings = append(t.out.Warnings, fmt.Sprintf("%s: no A/A check from round %d on: the base's twin fails: %s", t.bm.Key(), t.round, o.failed))
-		return
+// giveUp ends the benchmark, whose base has failed: nothing of this round counts.
+func (t *trial) giveUp(list []bench.Sample) {
+	list = append(t.out.Samples, list...)
+	for i := range list {
+		if list[i].Discarded == "" {
+			list[i].Discarded = discardedFailed
+		}
 	}
-	t.out.Failures = append(t.out.Failures, t.s.failure(i, t.bm, t.st, o))
-	if sl.N == 0 {
-		t.s.dropTwin(t.st)
-	}
+	f, lines := t.s.giveUp(t.bm, t.st, t.round)
+	t.out.Samples = append(list, lines...)
+	t.out.Failures = []bench.Failure{f}
 }
 
 // discard keeps the samples of a spoiled try in the record, marked.
@@ -205,6 +210,7 @@ func (st *state) clone() *state {
 	c.working = slices.Clone(st.working)
 	c.runs = slices.Clone(st.runs)
 	c.failures = slices.Clone(st.failures)
+	c.last = slices.Clone(st.last)
 	c.walls = make([][]time.Duration, len(st.walls))
 	for i, w := range st.walls {
 		c.walls[i] = slices.Clone(w)

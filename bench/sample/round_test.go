@@ -189,11 +189,14 @@ func TestRoundFailures(t *testing.T) {
 	}{
 		{"none", nil, "0 1 2 twin", "0 1 2 twin", nil, 1, 3},
 		{"once", map[string]func(int) sandbox.Result{"1": at(1)}, "0 1 2 twin", "0 1 2 twin", nil, 2, 3},
-		{"again", map[string]func(int) sandbox.Result{"1": from(1)}, "0 2 twin", "0 2 twin", []string{"1 SIGSEGV (2 of 3 runs)"}, 2, 2},
-		{"two at once", map[string]func(int) sandbox.Result{"1": from(1), "2": from(1)}, "0 twin", "0 twin", []string{"1 SIGSEGV", "2 SIGSEGV"}, 3, 1},
-		{"one fails, then another once", map[string]func(int) sandbox.Result{"1": from(1), "2": at(1)}, "0 2 twin", "0 2 twin", []string{"1 SIGSEGV"}, 3, 2},
-		{"base", map[string]func(int) sandbox.Result{"0": from(1)}, "1 2", "1 2", []string{"0 SIGSEGV"}, 2, 2},
-		{"twin", map[string]func(int) sandbox.Result{"twin": from(1)}, "0 1 2", "0 1 2", nil, 2, 3},
+		{"again", map[string]func(int) sandbox.Result{"1": from(1)}, "0 2 twin", "0 2 twin", []string{"1 SIGSEGV (2 of 3 runs) flaky"}, 2, 2},
+		{"two at once", map[string]func(int) sandbox.Result{"1": from(1), "2": from(1)}, "0 twin", "0 twin", []string{"1 SIGSEGV (2 of 3 runs) flaky", "2 SIGSEGV (2 of 3 runs) flaky"}, 3, 1},
+		{"one fails, then another once", map[string]func(int) sandbox.Result{"1": from(1), "2": at(1)}, "0 2 twin", "0 2 twin", []string{"1 SIGSEGV (2 of 3 runs) flaky"}, 3, 2},
+		{"base once", map[string]func(int) sandbox.Result{"0": at(1)}, "0 1 2 twin", "0 1 2 twin", nil, 2, 3},
+		{"base", map[string]func(int) sandbox.Result{"0": from(1)}, "", "", []string{"0 unreliable: base fails in some runs: SIGSEGV (2 of "}, 2, 0},
+		{"twin", map[string]func(int) sandbox.Result{"twin": from(1)}, "", "", []string{"0 unreliable: base's twin, the same build, fails where base did not: SIGSEGV (2 of "}, 2, 0},
+		{"a patch, and the base once", map[string]func(int) sandbox.Result{"1": from(1), "0": at(1)}, "", "", []string{"0 unreliable: base fails in some runs: SIGSEGV (1 of "}, 3, 0},
+		{"a patch, and the twin once", map[string]func(int) sandbox.Result{"1": from(1), "twin": at(1)}, "", "", []string{"0 unreliable: base's twin, the same build, fails where base did not: SIGSEGV (1 of "}, 3, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -204,17 +207,17 @@ func TestRoundFailures(t *testing.T) {
 				t.Fatal(err)
 			}
 			sorted := cmpopts.SortSlices(func(a, b string) bool { return a < b })
-			got := kept(r.Samples)
-			if tt.name == "base" {
-				// The twin may have run before the base failed.
-				got = without(got, "twin")
-			}
-			if d := cmp.Diff(strings.Fields(tt.kept), got, sorted); d != "" {
+			empty := cmpopts.EquateEmpty()
+			if d := cmp.Diff(strings.Fields(tt.kept), kept(r.Samples), sorted, empty); d != "" {
 				t.Errorf("samples that count (-want +got):\n%s\n%q", d, summary(r.Samples))
 			}
 			var failures []string
 			for i, f := range r.Failures {
 				text := fmt.Sprintf("%d %s", f.N, f.Reason)
+				if f.Flaky {
+					text += " flaky"
+				}
+				// How many runs the base had by then hangs on the order.
 				if i < len(tt.failures) && len(tt.failures[i]) < len(text) {
 					text = text[:len(tt.failures[i])]
 				}
@@ -226,14 +229,11 @@ func TestRoundFailures(t *testing.T) {
 			if d := cmp.Diff(tt.failures, failures, sorted); d != "" {
 				t.Errorf("failures (-want +got):\n%s", d)
 			}
-			if d := cmp.Diff(r.Failures, recordedFailures(r.Samples), cmpopts.IgnoreFields(bench.Failure{}, "Reason", "LogTail")); d != "" {
+			if d := cmp.Diff(r.Failures, recordedFailures(r.Samples), cmpopts.IgnoreFields(bench.Failure{}, "Reason", "Flaky", "LogTail")); d != "" {
 				t.Errorf("failures by the record (-returned +record):\n%s", d)
 			}
-			tries := 1
+			tries := 1 + len(r.Warnings)
 			for _, l := range r.Samples {
-				if l.Failed != nil && l.Discarded == "failed" {
-					tries++
-				}
 				if l.Discarded != "" && l.Discarded != "failed" {
 					t.Errorf("discarded %q", l.Discarded)
 				}
@@ -248,7 +248,7 @@ func TestRoundFailures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(strings.Fields(tt.next), kept(r.Samples), sorted); d != "" {
+			if d := cmp.Diff(strings.Fields(tt.next), kept(r.Samples), sorted, empty); d != "" {
 				t.Errorf("the next round (-want +got):\n%s", d)
 			}
 			if len(r.Failures) != 0 {
@@ -258,19 +258,9 @@ func TestRoundFailures(t *testing.T) {
 	}
 }
 
-func without(list []string, s string) []string {
-	var out []string
-	for _, x := range list {
-		if x != s {
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
 func TestRoundAllFail(t *testing.T) {
 	_, s := newLab(t, 2, plainBench, &fakeLab{program: func(string, int, sandbox.Command) (sandbox.Result, error) { return crash(), nil }})
-	if w := warmUp(t, s); w.Working != 0 || len(w.Failures) != 2 {
+	if w := warmUp(t, s); w.Working != 0 || len(w.Failures) != 1 || w.Failures[0].N != 0 {
 		t.Errorf("warm-up = %+v", w)
 	}
 	r, err := s.Round(t.Context(), 0, 1)
@@ -449,6 +439,134 @@ func TestBrokenBox(t *testing.T) {
 			}
 			if tt.err == nil && len(kept(r.Samples)) != 3 {
 				t.Errorf("samples of %q count", kept(r.Samples))
+			}
+		})
+	}
+}
+
+// A program that takes its runner with it has failed, and the rest goes on.
+func TestEndsItsRunner(t *testing.T) {
+	prepared := plainBench
+	prepared.Prepare.Args, prepared.Cleanup.Args = []string{"prepare"}, []string{"cleanup"}
+	killing := func(version string, from, to int) func(string, int, sandbox.Command) (sandbox.Result, error) {
+		return func(v string, n int, _ sandbox.Command) (sandbox.Result, error) {
+			if v == version && n >= from && n < to {
+				return sandbox.Result{}, errGone
+			}
+			return fine(), nil
+		}
+	}
+	const always = 1 << 30
+	in := func(version, which string) func(string, string, int) bool {
+		return func(v, part string, _ int) bool { return v == version && part == which }
+	}
+	tests := []struct {
+		name   string
+		bench  bench.Benchmark
+		lab    fakeLab
+		warmUp []string // failures
+		round  []string
+		kept   int // runs of the round that count
+		starts map[string]int
+	}{
+		{
+			"patch", plainBench, fakeLab{program: killing("1", 0, always)},
+			[]string{"1 it ended the runner that started it (5 of 5 runs)"}, nil, 2, map[string]int{"0": 1, "twin": 1, "1": 6},
+		},
+		{
+			"base", plainBench, fakeLab{program: killing("0", 0, always)},
+			[]string{"0 it ended the runner that started it (2 of 2 runs)"}, nil, 0, map[string]int{"0": 3, "twin": 1, "1": 1},
+		},
+		{
+			"once in the round", plainBench, fakeLab{program: killing("1", 1, 2)},
+			nil, nil, 3, map[string]int{"0": 1, "twin": 1, "1": 2},
+		},
+		{
+			"from the round on", plainBench, fakeLab{program: killing("1", 1, always)},
+			nil, []string{"1 it ended the runner that started it (2 of 3 runs) flaky"}, 2, map[string]int{"0": 1, "twin": 1, "1": 3},
+		},
+		{
+			"prepare", prepared, fakeLab{program: only(nil), kills: in("1", "prepare")},
+			[]string{"1 prepare: it ended the runner that started it (5 of 5 runs)"}, nil, 2, map[string]int{"0": 1, "twin": 1, "1": 6},
+		},
+		{
+			"cleanup", prepared, fakeLab{program: only(nil), kills: in("1", "cleanup")},
+			[]string{"1 cleanup: it ended the runner that started it (5 of 5 runs)"}, nil, 2, map[string]int{"0": 1, "twin": 1, "1": 6},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l, s := newLab(t, 2, tt.bench, &tt.lab)
+			tell := func(list []bench.Failure) []string {
+				var out []string
+				for _, f := range list {
+					text := fmt.Sprintf("%d %s", f.N, f.Reason)
+					if f.Flaky {
+						text += " flaky"
+					}
+					out = append(out, text)
+				}
+				return out
+			}
+			if d := cmp.Diff(tt.warmUp, tell(warmUp(t, s).Failures)); d != "" {
+				t.Errorf("failures of the warm-up (-want +got):\n%s", d)
+			}
+			r, err := s.Round(t.Context(), 0, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.round, tell(r.Failures)); d != "" {
+				t.Errorf("failures of the round (-want +got):\n%s", d)
+			}
+			if got := kept(r.Samples); len(got) != tt.kept {
+				t.Errorf("runs that count: %q, want %d", got, tt.kept)
+			}
+			if d := cmp.Diff(tt.starts, l.starts); d != "" {
+				t.Errorf("boxes started (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// Our own trouble stays an error.
+func TestRunnerTrouble(t *testing.T) {
+	refused := errors.New("no more boxes")
+	tests := []struct {
+		name   string
+		hangs  time.Duration // before the runner is gone
+		refuse bool
+		want   error
+	}{
+		{"no other box", 0, true, refused},
+		{"hangs until it is killed", 11 * time.Minute, false, errGone},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var l *fakeLab
+			trouble := false
+			l, s := newLab(t, 2, plainBench, &fakeLab{program: func(v string, _ int, _ sandbox.Command) (sandbox.Result, error) {
+				if v != "1" || !trouble {
+					return fine(), nil
+				}
+				l.clock = l.clock.Add(tt.hangs)
+				if tt.refuse {
+					l.noStart = refused
+				}
+				return sandbox.Result{}, errGone
+			}})
+			warmUp(t, s)
+			trouble = true
+			if r, err := s.Round(t.Context(), 0, 1); !errors.Is(err, tt.want) {
+				t.Errorf("error = %v, want %v; %+v", err, tt.want, r.Failures)
+			}
+			// When the trouble is over, the round can be had after all.
+			trouble, l.noStart = false, nil
+			r, err := s.Round(t.Context(), 0, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := kept(r.Samples); len(got) != 3 {
+				t.Errorf("samples of %q count", got)
 			}
 		})
 	}

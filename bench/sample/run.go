@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,34 +21,78 @@ type outcome struct {
 	res    sandbox.Result
 	failed *bench.Failed // nil: the run succeeded
 	log    string
-	rows   []goResult // of a parsed output
-	peaks  peaks
+	// timedOut says that a time limit ended it.
+	timedOut bool
+	// unsteady says that it printed something else than another run of its build.
+	unsteady bool
+	rows     []goResult // of a parsed output
+	peaks    peaks
 }
 
 // peaks are peak resident and virtual size in bytes, 0 if unknown.
 type peaks struct{ rss, size int64 }
 
 // measure runs a benchmark once. When the box breaks, which is our fault and not
-// the program's, a new one is started and the run repeated.
+// the program's, a new one is started and the run repeated. A run that ended its
+// runner is none of that, but one that failed.
 func (s *Sampler) measure(ctx context.Context, i int, b bench.Benchmark, st *state, trace bool) (outcome, error) {
 	o, err := s.once(ctx, i, b, st, trace)
 	if err == nil || ctx.Err() != nil {
 		return o, err
 	}
 	sl := s.slots[i]
-	if sl.run != nil {
-		sl.run.Close()
-		sl.run = nil
+	if rerr := s.renew(ctx, sl); rerr != nil {
+		return o, fmt.Errorf("run %s on %s: %w; %w", b.Key(), sl.Version, err, rerr)
 	}
-	r, serr := s.start(ctx, sl.box)
-	if serr != nil {
-		return o, fmt.Errorf("run %s on %s: %w; start another box: %w", b.Key(), sl.Version, err, serr)
-	}
-	sl.run, sl.dirty = r, false
 	if o, err = s.once(ctx, i, b, st, trace); err != nil {
 		return o, fmt.Errorf("run %s on %s: %w", b.Key(), sl.Version, err)
 	}
 	return o, nil
+}
+
+// renew puts a new box in the place of a version's.
+func (s *Sampler) renew(ctx context.Context, sl *slot) error {
+	if sl.run != nil {
+		// What remains of a broken box is told by what broke it.
+		_ = sl.run.Close()
+		sl.run = nil
+	}
+	r, err := s.start(ctx, sl.box)
+	if err != nil {
+		return fmt.Errorf("start another box: %w", err)
+	}
+	sl.run, sl.dirty = r, false
+	return nil
+}
+
+// part carries out prepare, run or cleanup of a benchmark. These are strangers'
+// programs: without a sandbox they can reach the runner, and one after which it is
+// gone has failed, with a new box for what comes next. The error is ours.
+func (s *Sampler) part(ctx context.Context, sl *slot, c sandbox.Command) (sandbox.Result, *bench.Failed, error) {
+	start := s.now()
+	res, err := sl.do(ctx, c)
+	if err == nil {
+		if res.OK() {
+			return res, nil, nil
+		}
+		f := failedOf(res)
+		return res, &f, nil
+	}
+	// A runner that did not come back in time was ended by us.
+	late := s.now().Sub(start) > cmp.Or(c.Timeout, sandboxTimeout)
+	if late || ctx.Err() != nil || sl.alive(ctx) || ctx.Err() != nil {
+		return res, nil, err
+	}
+	if rerr := s.renew(ctx, sl); rerr != nil {
+		return res, nil, fmt.Errorf("%w; %w", err, rerr)
+	}
+	return sandbox.Result{Status: -1, PressureNS: -1}, &bench.Failed{Status: -1, Reason: "it ended the runner that started it"}, nil
+}
+
+// alive says whether a version's runner still carries out commands.
+func (sl *slot) alive(ctx context.Context) bool {
+	_, err := sl.do(ctx, sandbox.Command{Args: []string{"true"}, Timeout: time.Minute})
+	return err == nil
 }
 
 // once does prepare, run and cleanup. Only run is measured.
@@ -62,12 +107,13 @@ func (s *Sampler) once(ctx context.Context, i int, b bench.Benchmark, st *state,
 	if !b.Prepare.IsZero() {
 		c := s.command(b, b.Prepare)
 		c.KeepTmp = true
-		res, err := sl.do(ctx, c)
+		res, failed, err := s.part(ctx, sl, c)
 		if err != nil {
 			return o, err
 		}
-		if !res.OK() {
-			o.fail(during("prepare", failedOf(res)), res.LogTail)
+		if failed != nil {
+			o.fail(during("prepare", *failed), res.LogTail)
+			o.timedOut = timedOut(c, res)
 		}
 	}
 	if o.failed == nil {
@@ -78,25 +124,28 @@ func (s *Sampler) once(ctx context.Context, i int, b bench.Benchmark, st *state,
 		if b.Parse != "" {
 			c.KeepStdout = keepOutput
 		}
-		res, err := sl.do(ctx, c)
+		res, failed, err := s.part(ctx, sl, c)
 		if err != nil {
 			return o, err
 		}
 		o.res = res
 		o.peaks = peaks{res.RSSBytes, res.SizeBytes}
-		if res.OK() {
+		if failed == nil {
 			o.judge(b, st, i, sl.Version)
 		} else {
-			o.fail(failedOf(res), res.LogTail)
+			o.fail(*failed, res.LogTail)
+			o.timedOut = timedOut(c, res)
 		}
 	}
 	if !b.Cleanup.IsZero() {
-		res, err := sl.do(ctx, s.command(b, b.Cleanup))
+		c := s.command(b, b.Cleanup)
+		res, failed, err := s.part(ctx, sl, c)
 		if err != nil {
 			return o, err
 		}
-		if !res.OK() && o.failed == nil {
-			o.fail(during("cleanup", failedOf(res)), res.LogTail)
+		if failed != nil && o.failed == nil {
+			o.fail(during("cleanup", *failed), res.LogTail)
+			o.timedOut = timedOut(c, res)
 		}
 	}
 	return o, nil
@@ -105,6 +154,9 @@ func (s *Sampler) once(ctx context.Context, i int, b bench.Benchmark, st *state,
 // do runs a command in the version's box and remembers whether it may have left
 // something in /tmp, which must not reach the next run.
 func (sl *slot) do(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	if sl.run == nil {
+		return sandbox.Result{}, fmt.Errorf("%s has no box", sl.Version)
+	}
 	sl.dirty = true
 	res, err := sl.run.Do(ctx, c)
 	if err == nil {
@@ -116,7 +168,12 @@ func (sl *slot) do(ctx context.Context, c sandbox.Command) (sandbox.Result, erro
 // judge reads the output of a program that ended well.
 func (o *outcome) judge(b bench.Benchmark, st *state, i int, v Version) {
 	if b.CheckStdout && st.output != "" && o.res.StdoutSHA256 != st.output {
-		o.fail(bench.Failed{Reason: differs(st.outputOf, v)}, o.res.LogTail)
+		o.unsteady = v.N == 0
+		why := "output differs from base's"
+		if o.unsteady {
+			why = unsteady
+		}
+		o.fail(bench.Failed{Reason: why}, o.res.LogTail)
 		return
 	}
 	if b.Parse == "" {
@@ -144,17 +201,6 @@ func (o *outcome) judge(b bench.Benchmark, st *state, i int, v Version) {
 	}
 }
 
-// differs says that v printed something else than the version before it did.
-func differs(before, v Version) string {
-	switch {
-	case before.N == v.N:
-		return "output is not the same in every run of one version: it cannot be compared with the base's"
-	case before.N == 0:
-		return "output differs from base's"
-	}
-	return fmt.Sprintf("output differs from %s's", before)
-}
-
 func (o *outcome) fail(f bench.Failed, log string) {
 	o.failed, o.log = &f, log
 }
@@ -173,6 +219,14 @@ func failedOf(r sandbox.Result) bench.Failed {
 		return bench.Failed{Status: -1, Signal: r.Signal, Reason: r.Limit}
 	}
 	return bench.Failed{Signal: r.Signal, Status: r.Status}
+}
+
+// sandboxTimeout is how long a run may take when nobody says.
+const sandboxTimeout = 10 * time.Minute
+
+// timedOut says that it was the time limit that ended a run.
+func timedOut(c sandbox.Command, r sandbox.Result) bool {
+	return r.Limit != "" && r.Wall >= cmp.Or(c.Timeout, sandboxTimeout)
 }
 
 // during says in which part of a run a failure happened.

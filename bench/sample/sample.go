@@ -12,7 +12,10 @@
 //	/tmp         private, empty at the start of each run
 //
 // A warm-up finds out which versions work, how long a round takes and whether
-// peaks of memory can be read in the timed runs. A round then runs every working
+// peaks of memory can be read in the timed runs. It also finds out whether the
+// benchmark can be trusted: one that fails on the base or its twin, or prints
+// something else there under a check, is measured on no version, since what it
+// does on a patch would tell nothing of the patch. A round then runs every working
 // version once, in random order; it counts as a whole or not at all. When a run
 // fails or stalls, the whole round is repeated and the samples of the first try
 // stay in the record, marked as discarded:
@@ -112,7 +115,7 @@ type Sampler struct {
 type slot struct {
 	Version
 	box sandbox.Box
-	run runner
+	run runner // nil: it ended, and no other could be started
 	// dirty says that /tmp may hold what an earlier run left.
 	dirty bool
 }
@@ -122,13 +125,14 @@ type state struct {
 	working []bool // by slot
 	// apart says that peaks are read in runs of their own.
 	apart bool
-	// output is the digest that standard output must have, of outputOf.
+	// output is the digest that standard output must have, the base's.
 	output   string
-	outputOf Version
 	rows     []map[string]bool // by slot: the rows that a parsed output must have
+	loose    map[string]bool   // rows that only one of base and its twin printed
 	walls    [][]time.Duration // by slot: of the rounds that count
 	runs     []int             // by slot
 	failures []int             // by slot
+	last     []outcome         // by slot: the last run that failed
 }
 
 // Open starts a box for each version. The suite and the versions stay the

@@ -22,11 +22,14 @@ import (
 type fakeLab struct {
 	t *testing.T
 	// program answers Run; prepare and cleanup succeed unless prep or clean is set.
+	// With errGone the runner is dead from then on.
 	program     func(v string, n int, c sandbox.Command) (sandbox.Result, error)
 	prep, clean func(v string, n int) sandbox.Result
 	stopCost    time.Duration // what one stop of a trace takes
 	noTrace     bool
 	noTwin      bool
+	noStart     error                                   // what starting another box gives from now on
+	kills       func(v string, part string, n int) bool // prepare or cleanup ends the runner
 	limits      bench.Limits
 
 	clock   time.Time
@@ -39,18 +42,25 @@ type fakeLab struct {
 }
 
 type fakeBox struct {
-	lab *fakeLab
-	v   string
+	lab  *fakeLab
+	v    string
+	dead bool
 }
+
+// errGone is what a dead runner says.
+var errGone = errors.New("the runner ended")
 
 func (l *fakeLab) start(_ context.Context, b sandbox.Box) (runner, error) {
 	v := l.dirs[filepath.Dir(b.Mounts[0].Host)]
 	if v == "" {
 		l.t.Errorf("box with unknown mounts %v", b.Mounts)
 	}
+	if l.noStart != nil {
+		return nil, l.noStart
+	}
 	l.starts[v]++
 	l.open++
-	return &fakeBox{l, v}, nil
+	return &fakeBox{lab: l, v: v}, nil
 }
 
 func (b *fakeBox) Close() error { b.lab.open--; return nil }
@@ -58,6 +68,9 @@ func (b *fakeBox) Close() error { b.lab.open--; return nil }
 func (b *fakeBox) Do(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return sandbox.Result{}, err
+	}
+	if b.dead {
+		return sandbox.Result{}, errGone
 	}
 	l := b.lab
 	l.clock = l.clock.Add(time.Second)
@@ -74,6 +87,10 @@ func (b *fakeBox) Do(ctx context.Context, c sandbox.Command) (sandbox.Result, er
 		return r, nil
 	case "prepare", "cleanup", "true":
 		l.log = append(l.log, fmt.Sprintf("%s %s keep=%v", b.v, last, c.KeepTmp))
+		if l.kills != nil && l.kills(b.v, last, l.runs[b.v]) {
+			b.dead = true
+			return sandbox.Result{}, errGone
+		}
 		if f := map[string]func(string, int) sandbox.Result{"prepare": l.prep, "cleanup": l.clean}[last]; f != nil {
 			return f(b.v, l.runs[b.v]), nil
 		}
@@ -84,6 +101,7 @@ func (b *fakeBox) Do(ctx context.Context, c sandbox.Command) (sandbox.Result, er
 	n := l.runs[b.v]
 	l.runs[b.v]++
 	r, err := l.program(b.v, n, c)
+	b.dead = errors.Is(err, errGone)
 	if !c.Peaks {
 		r.RSSBytes, r.SizeBytes, r.Stops = 0, 0, 0
 	}

@@ -18,15 +18,16 @@ const maxTraceShare = 0.005
 type WarmUp struct {
 	// Failures are the versions that the benchmark does not work on, and the
 	// rows that the base prints and another version does not (Benchmark is
-	// then the row's name). The base's twin is never among them.
+	// then the row's name). A benchmark that is given up has one, of version 0,
+	// and a row that the base's twin does not print is one of version 0 too.
 	Failures []bench.Failure
 	// Samples are lines for the record, of round 1, so that it alone tells of
 	// the failures: one for each version that failed, and one for each row that
 	// a version does not have for it, or has not printed.
 	Samples  []bench.Sample
 	Warnings []string
-	// Working is how many versions take part in rounds, without the twin. With
-	// fewer than two there is nothing to compare.
+	// Working is how many versions take part in rounds, without the twin: 0 for
+	// a benchmark that is given up. With fewer than two there is nothing to compare.
 	Working int
 	// Round is how long a round will take, as far as one run can tell.
 	Round time.Duration
@@ -38,9 +39,19 @@ type WarmUp struct {
 }
 
 // WarmUp runs benchmark b once on every version, the base twice (its twin is the
-// second time, if there is one), and keeps no figures. A version that fails is
-// tried once more: only what fails twice is failing, and is left out of all
-// rounds. The error is ctx's or our own failure, never the program's.
+// second time, if there is one), and keeps no figures.
+//
+// The base decides whether the benchmark can be trusted: when a run of its build
+// fails, its twin's included, or prints something else under a check of the
+// output, no version is measured, and the only failure is that of version 0. The
+// base's own first failure is repeated once, to tell always from sometimes.
+//
+// Another version that fails is tried once more, and when that fails too it is
+// left out of all rounds. Unless a time limit ended it, three more runs of it and
+// of the base tell what is the version's: what failed in each of its runs. What
+// failed in some only is flaky. So is a row that is missing in one of two runs,
+// and a row that only one of base and twin prints is nobody's. The error is ctx's or our own failure, never the
+// program's.
 func (s *Sampler) WarmUp(ctx context.Context, b int) (WarmUp, error) {
 	bm, err := s.benchmark(b)
 	if err != nil {
@@ -52,38 +63,43 @@ func (s *Sampler) WarmUp(ctx context.Context, b int) (WarmUp, error) {
 	n := len(s.slots)
 	st := &state{
 		working: make([]bool, n), rows: make([]map[string]bool, n), walls: make([][]time.Duration, n),
-		runs: make([]int, n), failures: make([]int, n),
+		runs: make([]int, n), failures: make([]int, n), last: make([]outcome, n),
 	}
 	var w WarmUp
 	if s.noPeaks != "" {
 		w.Warnings = append(w.Warnings, fmt.Sprintf("%s: peaks of memory cannot be read on this machine: %s", bm.Key(), s.noPeaks))
 	}
-	for i, sl := range s.slots {
-		if sl.Twin && !st.working[0] {
-			continue // without the base it shows nothing
-		}
+	left := map[int]int{} // by slot
+	for i := range s.slots {
 		o, elapsed, err := s.attempt(ctx, i, bm, st, &w)
+		if err == nil && o.failed == nil {
+			err = s.learn(ctx, i, bm, st, o, &w)
+		}
+		if err == nil && o.failed == nil && i == 0 && s.twin() < 0 {
+			// Only a second run shows whether the output is always the same.
+			_, _, err = s.tally(ctx, i, bm, st)
+		}
 		if err != nil {
 			return WarmUp{}, first(ctx.Err(), err)
 		}
+		if fails, _ := s.ofBase(st); fails > 0 {
+			f, lines := s.giveUp(bm, st, 1)
+			s.states[b] = st
+			return WarmUp{Failures: []bench.Failure{f}, Samples: lines, Warnings: w.Warnings}, nil
+		}
 		if o.failed != nil {
-			s.reject(i, bm, st, o, &w)
+			w.Samples = append(w.Samples, linesOfFailure(1, s.slots[i].Version, bm, o, st.rows[0])...)
+			w.Failures = append(w.Failures, s.failure(i, bm, st, o))
 			continue
 		}
-		s.learn(i, bm, st, o, &w)
-		if i == 0 && !s.hasTwin() {
-			// Only a second run shows whether the output is always the same.
-			again, _, err := s.attempt(ctx, i, bm, st, &w)
-			if err != nil {
-				return WarmUp{}, first(ctx.Err(), err)
-			}
-			if again.failed != nil {
-				s.reject(i, bm, st, again, &w)
-				continue
-			}
+		if o.res.Left > 0 {
+			left[i] = o.res.Left
 		}
 		st.working[i] = true
 		w.Round += elapsed
+	}
+	if len(left) > 0 {
+		w.Warnings = append(w.Warnings, bm.Key()+": "+s.leftBehind(left))
 	}
 	w.PeaksApart = w.TraceShare > maxTraceShare
 	st.apart = w.PeaksApart
@@ -99,68 +115,46 @@ func (s *Sampler) WarmUp(ctx context.Context, b int) (WarmUp, error) {
 	return w, nil
 }
 
-// attempt runs a benchmark on a version, and once more if it fails.
+// attempt runs a benchmark on a version, and again if it fails. The outcome is a
+// failure when the version is not to be measured.
 func (s *Sampler) attempt(ctx context.Context, i int, b bench.Benchmark, st *state, w *WarmUp) (outcome, time.Duration, error) {
-	var reason string
-	for {
-		start := s.now()
-		o, err := s.measure(ctx, i, b, st, s.noPeaks == "")
-		if err != nil {
-			return o, 0, err
-		}
-		elapsed := s.now().Sub(start)
-		st.runs[i]++
-		if o.failed == nil {
-			if reason != "" {
-				w.Warnings = append(w.Warnings, fmt.Sprintf("%s: %s failed in 1 of 2 runs: %s", b.Key(), s.slots[i].Version, reason))
-			}
-			return o, elapsed, nil
-		}
-		st.failures[i]++
-		if reason != "" {
-			return o, elapsed, nil
-		}
-		reason = o.failed.String()
-	}
-}
-
-// reject takes a version that failed twice out of the rounds.
-func (s *Sampler) reject(i int, b bench.Benchmark, st *state, o outcome, w *WarmUp) {
+	o, elapsed, err := s.tally(ctx, i, b, st)
 	sl := s.slots[i]
-	w.Samples = append(w.Samples, linesOfFailure(sl.Version, b, o, st.rows[0])...)
-	if sl.Twin {
-		w.Warnings = append(w.Warnings, fmt.Sprintf("%s: no A/A check: the base's twin fails where the base does not: %s", b.Key(), o.failed))
-		return
+	if err != nil || o.failed == nil || sl.Twin {
+		return o, elapsed, err
 	}
-	w.Failures = append(w.Failures, s.failure(i, b, st, o))
+	again, elapsed, err := s.tally(ctx, i, b, st)
+	switch {
+	case err != nil:
+		return again, 0, err
+	case sl.N == 0:
+		return o, 0, nil // one failure of the base is enough
+	case again.failed == nil:
+		w.Warnings = append(w.Warnings, fmt.Sprintf("%s: %s failed in 1 of 2 runs: %s", b.Key(), sl.Version, o.failed))
+		return again, elapsed, nil
+	case again.timedOut:
+		return again, 0, nil
+	}
+	again, err = s.confirm(ctx, i, b, st, again)
+	return again, 0, err
 }
 
-// failure declares a version failing, with how often it failed of how many runs.
-func (s *Sampler) failure(i int, b bench.Benchmark, st *state, o outcome) bench.Failure {
-	return bench.Failure{
-		N: s.slots[i].N, Benchmark: b.Key(), Signal: o.failed.Signal, Status: o.failed.Status, LogTail: o.log,
-		Reason: fmt.Sprintf("%s (%d of %d runs)", o.failed, st.failures[i], st.runs[i]),
+// tally runs a benchmark once on a version and counts how that ended.
+func (s *Sampler) tally(ctx context.Context, i int, b bench.Benchmark, st *state) (outcome, time.Duration, error) {
+	start := s.now()
+	o, err := s.measure(ctx, i, b, st, s.noPeaks == "")
+	if err != nil {
+		return o, 0, err
 	}
-}
-
-// linesOfFailure are a failed warm-up in the record. They have no position: it
-// was no part of a random order.
-func linesOfFailure(v Version, b bench.Benchmark, o outcome, rows map[string]bool) []bench.Sample {
-	list := samples(point{round: 1, slot: v}, b, o, rows)
-	for i := range list {
-		list[i].Position = nil
-	}
-	return list
+	st.count(i, o)
+	return o, s.now().Sub(start), nil
 }
 
 // learn takes from a working run what later runs are held against.
-func (s *Sampler) learn(i int, b bench.Benchmark, st *state, o outcome, w *WarmUp) {
+func (s *Sampler) learn(ctx context.Context, i int, b bench.Benchmark, st *state, o outcome, w *WarmUp) error {
 	sl := s.slots[i]
-	if st.output == "" {
-		st.output, st.outputOf = o.res.StdoutSHA256, sl.Version
-	}
-	if o.res.Left > 0 {
-		w.Warnings = append(w.Warnings, fmt.Sprintf("%s: %s left %d processes behind, which were killed and not measured", b.Key(), sl.Version, o.res.Left))
+	if i == 0 {
+		st.output = o.res.StdoutSHA256
 	}
 	if stops := time.Duration(o.res.Stops); stops > 0 {
 		spent := stops * s.stopCost
@@ -171,42 +165,69 @@ func (s *Sampler) learn(i int, b bench.Benchmark, st *state, o outcome, w *WarmU
 		w.TraceShare = max(w.TraceShare, share)
 	}
 	if b.Parse == "" {
-		return
+		return nil
 	}
 	st.rows[i] = rowNames(o.rows)
-	if i == 0 {
-		return
+	if sl.Twin {
+		s.loosen(b, st, o, w)
+		return nil
 	}
+	maps.DeleteFunc(st.rows[i], func(name string, _ bool) bool { return st.loose[name] })
+	missing := slices.DeleteFunc(sortedKeys(st.rows[0]), func(name string) bool { return st.rows[i][name] })
+	if len(missing) == 0 {
+		return nil
+	}
+	// A second run tells what is never printed from what is printed sometimes.
+	must := st.rows[i]
+	st.rows[i] = nil
+	again, _, err := s.tally(ctx, i, b, st)
+	st.rows[i] = must
+	if err != nil {
+		return err
+	}
+	printed := rowNames(again.rows)
+	for _, name := range missing {
+		f := bench.Failure{N: sl.N, Reason: "missing: base printed a result for it, this version did not", LogTail: o.res.LogTail}
+		if printed[name] {
+			f.Reason, f.Flaky = "printed no result for it (1 of 2 runs)", true
+		}
+		w.lack(b, name, f)
+	}
+	return nil
+}
+
+// loosen holds nobody to a row that the base's build prints only sometimes.
+func (s *Sampler) loosen(b bench.Benchmark, st *state, o outcome, w *WarmUp) {
+	twin := s.twin()
 	for _, name := range sortedKeys(st.rows[0]) {
-		switch {
-		case st.rows[i][name]:
-		case sl.Twin:
-			w.Warnings = append(w.Warnings, fmt.Sprintf("%s: the base's twin printed no result for %s, the base did", b.Key(), name))
-		default:
-			const missing = "missing: base printed a result for it, this version did not"
-			w.Failures = append(w.Failures, bench.Failure{
-				N: sl.N, Benchmark: bench.RowName(rowBenchmark(b, name), b.Params), Reason: missing, LogTail: o.res.LogTail,
-			})
-			w.Samples = append(w.Samples, bench.Sample{
-				Round: 1, Version: sl.N, Benchmark: rowBenchmark(b, name), Params: b.Params,
-				Metric: secPerOp, Unit: bench.Second, Failed: &bench.Failed{Reason: missing},
+		if !st.rows[twin][name] {
+			w.lack(b, name, bench.Failure{
+				Reason: "unreliable: base printed a result for it, its twin, the same build, did not", LogTail: o.res.LogTail,
 			})
 		}
 	}
-}
-
-// hasTwin says whether the base is measured twice.
-func (s *Sampler) hasTwin() bool {
-	return slices.ContainsFunc(s.slots, func(sl *slot) bool { return sl.Twin })
-}
-
-// dropTwin takes the twin out: without the base it shows nothing.
-func (s *Sampler) dropTwin(st *state) {
-	for i, sl := range s.slots {
-		if sl.Twin {
-			st.working[i] = false
+	st.loose = map[string]bool{}
+	for _, pair := range [][2]int{{0, twin}, {twin, 0}} {
+		for name := range st.rows[pair[0]] {
+			if !st.rows[pair[1]][name] {
+				st.loose[name] = true
+			}
 		}
 	}
+	for _, i := range []int{0, twin} {
+		maps.DeleteFunc(st.rows[i], func(name string, _ bool) bool { return st.loose[name] })
+	}
+}
+
+// lack tells of a row that a version has not printed: f but for the row's name.
+func (w *WarmUp) lack(b bench.Benchmark, row string, f bench.Failure) {
+	name := rowBenchmark(b, row)
+	f.Benchmark = bench.RowName(name, b.Params)
+	w.Failures = append(w.Failures, f)
+	w.Samples = append(w.Samples, bench.Sample{
+		Round: 1, Version: f.N, Benchmark: name, Params: b.Params,
+		Metric: secPerOp, Unit: bench.Second, Failed: &bench.Failed{Reason: f.Reason},
+	})
 }
 
 // first gives ctx's error where there is one: what a broken-off run says
