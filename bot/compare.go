@@ -20,8 +20,8 @@ import (
 type compareCommand struct {
 	Files  []string `arg:"" name:"samples" help:"A samples.jsonl (a report.json beside it tells of builds and failures), or Go benchmark output: one file for each version, in order."`
 	Rounds bool     `name:"fixed" help:"The number of rounds was fixed beforehand: test once, with all of alpha."`
-	Seed   uint64   `default:"1" placeholder:"N" help:"Seed of the permutation tests. Default: the evaluation's own, else 1."`
-	Margin float64  `default:"1" placeholder:"PERCENT" help:"Changes below this many percent count as the same. Default: 1."`
+	Seed   *uint64  `placeholder:"N" help:"Seed of the permutation tests. Default: the evaluation's own, else 1."`
+	Margin *float64 `placeholder:"PERCENT" help:"Changes below this many percent count as the same. Default: the evaluation's own, else 1."`
 	JSON   bool     `name:"json" help:"Print JSON and nothing else."`
 }
 
@@ -51,7 +51,7 @@ type comparison struct {
 }
 
 func (c *compareCommand) read(t *terminal) (comparison, error) {
-	in := comparison{options: compare.Options{Margin: c.Margin / 100, Seed: c.Seed, Final: true}}
+	in := comparison{options: compare.Options{Margin: 0.01, Seed: 1, Final: true}}
 	var names []string
 	var err error
 	if len(c.Files) == 1 && (c.Files[0] == "-" || strings.HasSuffix(c.Files[0], ".jsonl")) {
@@ -65,10 +65,23 @@ func (c *compareCommand) read(t *terminal) (comparison, error) {
 	if len(in.samples) == 0 {
 		return in, fmt.Errorf("%s: no samples", strings.Join(c.Files, ", "))
 	}
+	// What the user says comes before what the evaluation had.
+	if c.Seed != nil {
+		in.options.Seed = *c.Seed
+	}
+	if c.Margin != nil {
+		if err := checkMargin(*c.Margin); err != nil {
+			return in, err
+		}
+		in.options.Margin = *c.Margin / 100
+	}
 	last := 0
 	rounds := 0
 	for _, s := range in.samples {
 		last, rounds = max(last, s.Version), max(rounds, s.Round)
+	}
+	if last == 0 {
+		return in, fmt.Errorf("%s: samples of one version only: there is nothing to compare", strings.Join(c.Files, ", "))
 	}
 	if in.versions == nil {
 		for n := range last + 1 {

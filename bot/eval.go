@@ -22,6 +22,7 @@ import (
 	"patchbench/bot/eval"
 	"patchbench/bot/report"
 	"patchbench/bot/report/markdown"
+	"patchbench/mbox"
 	"patchbench/store"
 )
 
@@ -29,7 +30,7 @@ import (
 type measureFlags struct {
 	Rounds     int           `placeholder:"N" help:"Exactly N rounds. Default: until every row is decided, 80 at most."`
 	Budget     time.Duration `placeholder:"10m" help:"Time for measuring, builds not counted. Default: 10m, or none with --rounds."`
-	Benchmarks string        `placeholder:"REGEX" help:"Only the benchmarks whose name matches."`
+	Benchmarks string        `placeholder:"REGEX" help:"Only the benchmarks whose name, with its parameters as in grep{n=100}, matches."`
 	Seed       *uint64       `placeholder:"N" help:"Seed of the order of runs and of the tests. Default: a new one."`
 	Margin     float64       `default:"1" placeholder:"PERCENT" help:"Changes below this many percent count as the same. Default: 1."`
 	WorkDir    string        `placeholder:"DIR" help:"Where checkouts and builds go while it runs. Default: a new folder below /var/tmp."`
@@ -44,12 +45,18 @@ func (f *measureFlags) check() error {
 		return usage(fmt.Errorf("--rounds %d: must be 1 to 10000", f.Rounds))
 	case f.Budget < 0:
 		return usage(fmt.Errorf("--budget %v: must not be negative", f.Budget))
-	case !(f.Margin >= 0.01 && f.Margin <= 50):
-		return usage(fmt.Errorf("--margin %v: must be 0.01 to 50 percent", f.Margin))
 	case f.SandboxUID < 0:
 		return usage(fmt.Errorf("--sandbox-uid %d: must be a user id above 0", f.SandboxUID))
 	}
-	return nil
+	return checkMargin(f.Margin)
+}
+
+// checkMargin refuses what is no margin in percent, NaN too.
+func checkMargin(percent float64) error {
+	if percent >= 0.01 && percent <= 50 {
+		return nil
+	}
+	return usage(fmt.Errorf("--margin %v: must be 0.01 to 50 percent", percent))
 }
 
 // seed is the one asked for, or a new one.
@@ -104,13 +111,16 @@ func (c *evalCommand) Run(ctx context.Context, t *terminal) error {
 	if o.With, err = c.extras(ctx, t, c.mailFlags); err != nil {
 		return err
 	}
-	o.Command = c.again(o.Seed, in)
+	o.Command = func(base mbox.Base) string { return c.again(o.Seed, in, base) }
 	return c.evaluate(ctx, t, in, o)
 }
 
 func (c *evalCommand) input(ctx context.Context, t *terminal) (eval.Input, error) {
 	if len(c.Files) == 1 {
 		if from, to, ok := rangeOf(c.Files[0]); ok {
+			if c.Patches != "" || c.Series != 0 || c.Scissor {
+				return eval.Input{}, usage(fmt.Errorf("-P, --version and --scissors choose from mail; %s are commits", c.Files[0]))
+			}
 			return eval.Input{From: from, To: to}, nil
 		}
 	}
@@ -118,47 +128,67 @@ func (c *evalCommand) input(ctx context.Context, t *terminal) (eval.Input, error
 	return eval.Input{Series: s, AtHand: c.AtHand}, err
 }
 
-// again is the command that evaluates the same once more.
-func (c *evalCommand) again(seed uint64, in eval.Input) string {
-	words := []string{"bot", "eval"}
-	for _, f := range c.Files {
-		if in.Series != nil && f != "-" {
-			f = filepath.Base(f)
-		}
-		words = append(words, f)
-	}
+// again is the command that evaluates the same once more, on the same base.
+func (c *evalCommand) again(seed uint64, in eval.Input, base mbox.Base) string {
+	words := append([]string{"bot", "eval"}, c.Files...)
 	add := func(flag, value string) {
 		if value != "" {
 			words = append(words, flag, value)
 		}
 	}
+	set := func(flag string, on bool) {
+		if on {
+			words = append(words, flag)
+		}
+	}
+	number := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
 	add("-P", c.Patches)
-	if c.Series > 0 {
-		add("--version", strconv.Itoa(c.Series))
+	add("--version", number(c.Series))
+	set("--scissors", c.Scissor)
+	add("--archive", c.Archive)
+	if c.Repo != "." {
+		add("--repo", c.Repo)
 	}
-	add("--base", c.Base)
-	add("--branch", c.Branch)
+	if in.Series != nil {
+		add("--base", base.Commit[:min(12, len(base.Commit))])
+	}
 	for _, f := range c.With {
-		add("--with", filepath.Base(f))
+		add("--with", f)
 	}
-	if c.Suite != "" {
-		add("--suite", filepath.Base(c.Suite))
-	}
+	add("--suite", c.Suite)
 	add("--benchmarks", c.Benchmarks)
-	if c.Rounds > 0 {
-		add("--rounds", strconv.Itoa(c.Rounds))
-	}
+	add("--rounds", number(c.Rounds))
 	if c.Budget > 0 {
-		add("--budget", c.Budget.String())
+		add("--budget", shortDuration(c.Budget))
 	}
-	if c.Ends {
-		words = append(words, "--ends-first")
+	if c.Margin != 1 {
+		add("--margin", strconv.FormatFloat(c.Margin, 'g', -1, 64))
 	}
+	set("--ends-first", c.Ends)
+	add("--sandbox-uid", number(c.SandboxUID))
+	set("--unsafe-no-sandbox", c.Unsafe)
 	add("--seed", strconv.FormatUint(seed, 10))
 	for i, w := range words {
 		words[i] = shellWord(w)
 	}
 	return strings.Join(words, " ")
+}
+
+// shortDuration is 4m, not 4m0s.
+func shortDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 // shellWord quotes a word for a shell if it needs that.
@@ -171,11 +201,8 @@ func shellWord(w string) string {
 
 // evaluate runs the evaluation, prints and keeps its report, and says how it ended.
 func (c *evalCommand) evaluate(ctx context.Context, t *terminal, in eval.Input, o eval.Options) error {
-	if c.Out != "" {
-		// Before anything is measured, so that nothing is measured in vain.
-		if err := os.MkdirAll(c.Out, 0o755); err != nil {
-			return usage(fmt.Errorf("--out: %w", err))
-		}
+	if err := checkOut(c.Out); err != nil {
+		return err
 	}
 	st, err := c.open(ctx)
 	if err != nil {
@@ -204,10 +231,11 @@ func (c *evalCommand) evaluate(ctx context.Context, t *terminal, in eval.Input, 
 	if err != nil {
 		return stageError(noSpace(err, o.WorkDir))
 	}
-	if err := c.write(t.stdout, e); err != nil {
+	// The files first: a terminal that is gone takes no report.
+	if err := writeOut(context.WithoutCancel(ctx), c.Out, e, st); err != nil {
 		return err
 	}
-	if err := writeOut(context.WithoutCancel(ctx), c.Out, e, st); err != nil {
+	if err := c.write(t.stdout, e); err != nil {
 		return err
 	}
 	return c.outcome(e)
@@ -275,6 +303,29 @@ func anyWorse(e *store.Evaluation) bool {
 	return false
 }
 
+// checkOut makes the folder for the report's files and a file in it, before
+// anything is measured in vain.
+func checkOut(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".bot-*"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err // not the name of the try
+	}
+	if err != nil {
+		return usage(fmt.Errorf("--out %s: no file can be made there: %w; name another folder", dir, err))
+	}
+	return nil
+}
+
 // writeOut writes the report's files; "" writes nothing.
 func writeOut(ctx context.Context, dir string, e *store.Evaluation, st *store.Store) error {
 	if dir == "" {
@@ -306,9 +357,14 @@ func writeSamples(ctx context.Context, w io.Writer, id string, st *store.Store) 
 
 // writeFile writes a file whole or not at all.
 func writeFile(dir, name string, write func(io.Writer) error) (err error) {
+	path := filepath.Join(dir, name)
 	f, err := os.CreateTemp(dir, "."+name+"-*")
 	if err != nil {
-		return err
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() {
 		if err != nil {
@@ -323,14 +379,18 @@ func writeFile(dir, name string, write func(io.Writer) error) (err error) {
 		err = os.Chmod(f.Name(), 0o644)
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, name))
+		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
+		// The user knows the name it was to have.
 		var p *fs.PathError
-		if errors.As(err, &p) {
-			return err
+		var l *os.LinkError
+		if errors.As(err, &p) && p.Path == f.Name() {
+			err = p.Err
+		} else if errors.As(err, &l) {
+			err = l.Err
 		}
-		return fmt.Errorf("write %s: %w", filepath.Join(dir, name), err)
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
@@ -365,8 +425,8 @@ func printPlan(w io.Writer, p *eval.Planned) error {
 		fmt.Fprintf(&b, "%s fails on base: %s\n%s\n", printable(f.Benchmark), printable(failed.String()), indent(f.LogTail))
 	}
 	_, err := io.WriteString(w, b.String())
-	if err == nil && p.Conflict != nil {
-		err = &failure{status: statusSeries}
+	if err == nil && (p.Conflict != nil || p.Series != nil && !p.Series.Complete) {
+		err = &failure{status: statusSeries, err: incomplete(p.Series)}
 	}
 	return err
 }

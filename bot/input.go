@@ -130,7 +130,7 @@ type repoFlags struct {
 
 // stageError gives an error of the stages its exit status.
 func stageError(err error) error {
-	var suite *eval.SuiteError
+	var suite *eval.InputError
 	var repo *tree.InputError
 	var resume *eval.ResumeError
 	var id *store.IDError
@@ -139,7 +139,7 @@ func stageError(err error) error {
 		return nil
 	case errors.Is(err, sandbox.ErrNone):
 		return &failure{statusUnsafe, fmt.Errorf("%w; --unsafe-no-sandbox runs it all the same, as yourself: only for code that you trust", err)}
-	case errors.As(err, &suite), errors.As(err, &repo), errors.As(err, &resume), errors.As(err, &id):
+	case errors.Is(err, sandbox.ErrTemp), errors.As(err, &suite), errors.As(err, &repo), errors.As(err, &resume), errors.As(err, &id):
 		return usage(err)
 	}
 	return err

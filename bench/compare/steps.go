@@ -117,7 +117,7 @@ func (j *judge) equal(s bench.Step, i int) bench.Step {
 	v := j.versions[i]
 	s.Change, s.Lo, s.Hi = some(0), some(0), some(0)
 	s.Verdict = bench.Same
-	s.Reason = "same build as " + j.versions[j.cols[v.col]].label
+	s.Reason = sameBuild + j.versions[j.cols[v.col]].label
 	return s
 }
 

@@ -126,9 +126,10 @@ func (s *summary) row(c bench.Comparison) {
 	}
 }
 
-// hasFigure says that something is known of a step.
+// hasFigure says that a step was measured: between equal builds nothing need be.
 func hasFigure(st bench.Step) bool {
-	return st.Verdict == bench.Same || st.Verdict == bench.Unclear || changed(st)
+	return st.Verdict == bench.Unclear || changed(st) ||
+		st.Verdict == bench.Same && !strings.HasPrefix(st.Reason, sameBuild)
 }
 
 func sameStep(a, b bench.Step) bool {

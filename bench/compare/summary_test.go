@@ -106,6 +106,11 @@ func TestSummary(t *testing.T) {
 			answer{bench.FailedSeries, "failed: sort fails on base (exit status 1)"}},
 		"the only one breaks": {five, []bench.Comparison{none("sort")}, []bench.Failure{{N: 3, Benchmark: "sort", Status: 1}},
 			answer{bench.Worse, "worse: sort fails on 3/5 (exit status 1)"}},
+		"nothing but an equal build ran": {five, []bench.Comparison{func() bench.Comparison {
+			c := none("sort")
+			c.Steps[0] = bench.Step{N: 1, Verdict: bench.Same, Reason: "same build as base"}
+			return c
+		}()}, nil, answer{bench.FailedSeries, "failed: sort was not measured"}},
 		"nothing ran": {five, []bench.Comparison{none("sort")}, nil,
 			answer{bench.FailedSeries, "failed: sort was not measured"}},
 		"equal builds": {same, nil, nil, answer{bench.Same, "no change: every patch builds the same program as base"}},

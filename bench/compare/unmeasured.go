@@ -1,6 +1,8 @@
 package compare
 
 import (
+	"slices"
+
 	"patchbench/bench"
 )
 
@@ -51,6 +53,10 @@ func unmeasuredSteps(versions []bench.Version, failed map[int]string) (steps []b
 		}
 		return n, ""
 	}
+	name := func(n int) string {
+		i := slices.IndexFunc(versions, func(v bench.Version) bool { return v.N == n })
+		return label(versions[i], versions[len(versions)-1].N)
+	}
 	step := func(n int, from, to bench.Version) bench.Step {
 		a, whyNot := build(from)
 		b, why := build(to)
@@ -64,7 +70,7 @@ func unmeasuredSteps(versions []bench.Version, failed map[int]string) (steps []b
 		}
 		zero := 0.0
 		return bench.Step{N: n, Change: &zero, Lo: &zero, Hi: &zero, Verdict: bench.Same,
-			Reason: "same build as " + label(versions[b], versions[len(versions)-1].N)}
+			Reason: sameBuild + name(b)}
 	}
 	if len(versions) == 0 {
 		return nil, bench.Step{Verdict: bench.NotMeasured}
@@ -79,3 +85,6 @@ func unmeasuredSteps(versions []bench.Version, failed map[int]string) (steps []b
 	last := versions[len(versions)-1]
 	return steps, step(last.N, versions[0], last)
 }
+
+// sameBuild begins the reason of a step between equal builds.
+const sameBuild = "same build as "

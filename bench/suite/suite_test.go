@@ -62,7 +62,7 @@ func TestExample(t *testing.T) {
 	want := &bench.Suite{
 		Name:        "kit",
 		Description: "the four loops of kit", Apply: []string{"accounting.mbox"},
-		Digest:      hex.EncodeToString(sum[:]),
+		Digest: hex.EncodeToString(sum[:]),
 		Build: bench.Recipe{
 			Run:     bench.Program{Line: "make -j2 kit"},
 			Check:   bench.Program{Args: []string{"make", "check"}},

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"patchbench/bench"
 	"patchbench/bench/build"
 	"patchbench/bot/unlink"
-	"patchbench/mbox"
 	"patchbench/mbox/tree"
 )
 
@@ -46,7 +46,7 @@ func (r *run) build(ctx context.Context) error {
 		case seen:
 			v.State, v.SameAs = bench.SameBuild, &same
 		default:
-			first[b.Digest] = n
+			first[b.Digest] = v.N
 			r.builds[n] = b
 			continue
 		}
@@ -100,18 +100,18 @@ func (r *run) twin() (bench.Build, error) {
 	return r.builder.Copy(r.builds[0], dir)
 }
 
-// editsOfSuite counts the files of the suite that a series changes: the suite
-// file itself, where it was read from the base tree.
-func (r *run) editsOfSuite(s *mbox.Series) int {
-	if s == nil || r.suiteFile == "" {
-		return 0
+// editsSuite says that a version has another suite file than base, from whose
+// tree the suite was read.
+func (r *run) editsSuite() bool {
+	if r.suiteFile == "" {
+		return false
 	}
-	for _, p := range s.Patches {
-		if slices.Contains(p.Files, r.suiteFile) {
-			return 1
-		}
+	text := func(commit string) []byte {
+		data, _ := r.repo.Files(commit, r.suiteFile) // none if it is gone
+		return data
 	}
-	return 0
+	base := text(r.stack.Base.Commit)
+	return slices.ContainsFunc(r.stack.Steps, func(s tree.Step) bool { return !bytes.Equal(text(s.Commit), base) })
 }
 
 // leftOf estimates the time from the units that are done; 0 when none is.

@@ -79,8 +79,9 @@ type Options struct {
 	// EndsFirst measures base and the last version first, and all versions only
 	// of the benchmarks in which these differ or may.
 	EndsFirst bool
-	// Command is recorded as the way to reproduce the evaluation.
-	Command string
+	// Command gives the way to reproduce the evaluation on a base, for the
+	// record; nil for none.
+	Command func(base mbox.Base) string
 	// Progress is told what happens; nil is silent.
 	Progress Progress
 	// Now is the clock; nil means time.Now.
@@ -98,15 +99,16 @@ type Progress interface {
 	Note(text string)
 }
 
-// SuiteError says that there is no usable suite.
-type SuiteError struct{ Err error }
+// InputError says that what the user gave cannot be evaluated: no usable suite, a
+// range without commits. It is the user's to mend.
+type InputError struct{ Err error }
 
-func (e *SuiteError) Error() string { return e.Err.Error() }
-func (e *SuiteError) Unwrap() error { return e.Err }
+func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }
 
 // Run evaluates the input. The evaluation is returned whenever something can be
 // said of the series, with an error only if the machine, the repository or the
-// suite is at fault: sandbox.ErrNone, *SuiteError, or an error of mbox/tree. An
+// suite is at fault: sandbox.ErrNone, *InputError, or an error of mbox/tree. An
 // evaluation that ctx interrupts is complete as far as it came, with
 // Stopped = store.StoppedInterrupted.
 func Run(ctx context.Context, in Input, o Options) (*store.Evaluation, error) {
@@ -155,6 +157,9 @@ func (r *run) open(ctx context.Context, in Input) (err error) {
 	r.Progress.Stage("apply", 0)
 	if r.stack, err = apply(ctx, r.repo, in, r.Options); err != nil {
 		return err
+	}
+	if in.Series == nil && len(r.stack.Steps) == 0 {
+		return &InputError{fmt.Errorf("no commits in %s..%s; the base comes first: did you mean %[2]s..%[1]s?", in.From, in.To)}
 	}
 	if r.baseTree, err = r.repo.Tree(r.stack.Base.Commit); err != nil {
 		return err
@@ -239,11 +244,11 @@ func (r *run) readSuite() (err error) {
 		}
 	}
 	if text == nil {
-		return &SuiteError{fmt.Errorf("no suite: the base has none of %s; write one (the README shows how) and name it with --suite",
+		return &InputError{fmt.Errorf("no suite: the base has none of %s; write one (the README shows how) and name it with --suite",
 			strings.Join(suite.DefaultNames, ", "))}
 	}
 	if r.suite, err = suite.Parse(name, text); err != nil {
-		return &SuiteError{err}
+		return &InputError{err}
 	}
 	if r.Benchmarks == nil {
 		return nil
@@ -253,7 +258,7 @@ func (r *run) readSuite() (err error) {
 		return !r.Benchmarks.MatchString(b.Key())
 	})
 	if len(r.suite.Benchmarks) == 0 {
-		return &SuiteError{fmt.Errorf("no benchmark of suite %s matches %q; it has %s", name, r.Benchmarks, all)}
+		return &InputError{fmt.Errorf("no benchmark of suite %s matches %q; it has %s", name, r.Benchmarks, all)}
 	}
 	return nil
 }
@@ -266,7 +271,7 @@ func (r *run) begin(in Input) {
 		Host:  sample.HostFacts(r.sandbox.Facts().Name), Seed: r.Seed, Margin: r.Margin, FixedRounds: r.Rounds,
 		Conflict: r.stack.Conflict, NotTried: r.stack.NotTried,
 		// Until the end is reached: the record may outlive a killed process.
-		Stopped: store.StoppedInterrupted, Unsafe: r.sandbox.Facts().Unsafe, Command: r.Command,
+		Stopped: store.StoppedInterrupted, Unsafe: r.sandbox.Facts().Unsafe,
 	}
 	r.total = len(r.stack.Steps)
 	if in.Series != nil {
@@ -283,15 +288,21 @@ func (r *run) begin(in Input) {
 			Commit: st.Commit, Tree: st.Tree, State: bench.NotBuilt, Added: st.Added, Deleted: st.Deleted,
 		})
 	}
+	if r.Command != nil {
+		e.Command = r.Command(e.Base)
+	}
 	r.e = e
 	if e.Unsafe {
 		r.warn("measured without a sandbox: this result cannot be mailed")
 	}
+	if text := editsOfBuildText(in.Series); text != "" {
+		r.warn(text)
+	}
 	if len(r.extra) > 0 {
 		r.warn(fmt.Sprintf("built with patches that are not judged, on base and on every version: %s", strings.Join(r.extra, ", ")))
 	}
-	if n := r.editsOfSuite(in.Series); n > 0 {
-		r.warn(fmt.Sprintf("patch edits the benchmark suite: %d files; measured with the base suite", n))
+	if r.editsSuite() {
+		r.warn("patch edits the benchmark suite: " + r.suiteFile + "; measured with the base suite")
 	}
 }
 

@@ -18,9 +18,9 @@ import (
 // ends. Without two builds that differ there is nothing to measure.
 func (r *run) measure(ctx context.Context) error {
 	var versions []sample.Version
-	for n, b := range r.builds {
+	for _, b := range r.builds {
 		if b.Dir != "" {
-			versions = append(versions, sample.Version{N: n, Dir: b.Dir})
+			versions = append(versions, sample.Version{N: b.Version, Dir: b.Dir})
 		}
 	}
 	if len(versions) == 0 || ctx.Err() != nil {

@@ -23,7 +23,7 @@ func (r *run) with(ctx context.Context) error {
 	for _, name := range r.suite.Apply {
 		s, err := r.patchesOfSuite(name)
 		if err != nil {
-			return &SuiteError{fmt.Errorf("suite %s: apply: %w", r.suite.Name, err)}
+			return &InputError{fmt.Errorf("suite %s: apply: %w", r.suite.Name, err)}
 		}
 		extra = append(extra, tree.Extra{Name: name, Series: s})
 	}
