@@ -31,8 +31,9 @@ type Options struct {
 	Wait, GiveUp time.Duration
 	// MaxPatches bounds a series; 0 means 100.
 	MaxPatches int
-	// DropDiffs keeps only the hash of each diff, for reading large archives.
-	DropDiffs bool
+	// DropDiffs keeps only the hash of each diff, for reading large archives;
+	// DropMessages only the subject of each commit message.
+	DropDiffs, DropMessages bool
 }
 
 // Collector gathers messages and says which series they make up. It is not safe
@@ -42,6 +43,7 @@ type Collector struct {
 	records  []*record
 	problems []mbox.Problem
 	reported map[string]string // what Ready gave, by the series' first key
+	names    map[string]string // one copy of each name and address
 	state    *state            // nil when a message came since
 }
 
@@ -56,7 +58,7 @@ func NewCollector(o Options) *Collector {
 	if o.MaxPatches == 0 {
 		o.MaxPatches = 100
 	}
-	return &Collector{options: o, reported: make(map[string]string)}
+	return &Collector{options: o, reported: make(map[string]string), names: make(map[string]string)}
 }
 
 // AddProblem keeps a message that could not be read for the listing.
@@ -98,11 +100,13 @@ func (c *Collector) Add(m *mbox.Message) {
 		patches: content.Patches, hints: content.Hints, bytes: len(m.Raw), sum: crc32.Checksum(m.Raw, castagnoli), lists: m.Lists,
 	}
 	r.when = sent(m)
+	r.author = c.person(r.author)
 	r.submitter = strings.ToLower(r.author.Email)
 	if strings.Contains(strings.ToLower(m.From.Name), " via ") {
 		// A gateway's address stands for many people.
 		r.submitter += "|" + strings.ToLower(r.author.Name)
 	}
+	r.submitter = c.name(r.submitter)
 	r.bare = m.From == (mbox.Address{}) && m.Subject == "" && m.ID == "" && len(r.patches) > 0
 	if content.First != "" {
 		r.parents = append(r.parents, content.First)
@@ -113,8 +117,13 @@ func (c *Collector) Add(m *mbox.Message) {
 			c.AddProblem(mbox.Problem{MessageID: m.ID, Position: m.Position, Error: "no author: From has no address"})
 			return
 		}
+		f.Patch.Author = c.person(f.Patch.Author)
 		if c.options.DropDiffs {
 			f.Patch.Diff, f.Patch.Notes = nil, ""
+		}
+		if c.options.DropMessages {
+			// A copy, since the subject is a part of the message.
+			f.Patch.Message, f.Patch.Subject = "", strings.Clone(f.Patch.Subject)
 		}
 	}
 	for i := len(m.InReplyTo) - 1; i >= 0; i-- {
@@ -131,6 +140,21 @@ func (c *Collector) Add(m *mbox.Message) {
 	}
 	c.records = append(c.records, r)
 	c.state = nil
+}
+
+// person and name give the one copy that is kept of a name: an archive repeats
+// those of its authors.
+func (c *Collector) person(a mbox.Address) mbox.Address {
+	return mbox.Address{Name: c.name(a.Name), Email: c.name(a.Email)}
+}
+
+func (c *Collector) name(s string) string {
+	if known, ok := c.names[s]; ok {
+		return known
+	}
+	s = strings.Clone(s)
+	c.names[s] = s
+	return s
 }
 
 // sent is when a mail was sent, for putting mails in order: its Date, or when it

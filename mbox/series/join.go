@@ -192,27 +192,54 @@ func (a *assembler) joinByTime() {
 		slices.SortFunc(group, func(p, q *posting) int {
 			return cmp.Or(p.first.Compare(q.first), byTime(p.head(), q.head()))
 		})
-		for i, p := range group {
-			for j := i - 1; j >= 0; j-- {
-				q := group[j]
-				if p.first.Sub(q.first) > 7*24*time.Hour {
-					break
-				}
-				gap := p.first.Sub(q.last)
-				if q.merged != nil || !q.fits(p) || gap > 24*time.Hour {
-					continue
-				}
-				// Patches that answer those of an earlier version, each in its own
-				// thread, are sent in one go.
-				apart := a.threaded(p) && a.threaded(q) && a.root(p.records[0].key) != a.root(q.records[0].key)
-				if apart && gap > 20*time.Minute {
-					continue
-				}
+		// Only those with room matter; a complete series may still lack its cover.
+		var open, coverless []*posting
+		for _, p := range group {
+			candidates := &open
+			if len(p.slots) == 0 {
+				candidates = &coverless
+			}
+			if q := a.nearestInTime(*candidates, p); q != nil {
 				q.absorb(p)
-				break
+			} else {
+				open = append(newest(open), p)
+				if p.cover == nil {
+					coverless = append(newest(coverless), p)
+				}
+			}
+			full := func(q *posting) bool { return q.total > 0 && len(q.slots) >= q.total }
+			open = slices.DeleteFunc(open, full)
+			if len(p.slots) == 0 {
+				coverless = slices.DeleteFunc(coverless, func(q *posting) bool { return q.cover != nil })
 			}
 		}
 	}
+}
+
+// newest keeps the last of a long list: nobody has so many open at a time.
+func newest(list []*posting) []*posting { return list[max(0, len(list)-100):] }
+
+// nearestInTime gives the nearest of some postings before p that p can be a part
+// of; nil if there is none.
+func (a *assembler) nearestInTime(candidates []*posting, p *posting) *posting {
+	for i := len(candidates) - 1; i >= 0; i-- {
+		q := candidates[i]
+		if p.first.Sub(q.first) > 7*24*time.Hour {
+			break
+		}
+		gap := p.first.Sub(q.last)
+		if !q.fits(p) || gap > 24*time.Hour {
+			continue
+		}
+		// Patches that answer those of an earlier version, each in its own thread,
+		// are sent in one go.
+		apart := a.threaded(p) && a.threaded(q) && a.root(p.records[0].key) != a.root(q.records[0].key)
+		if apart && gap > 20*time.Minute {
+			continue
+		}
+		return q
+	}
+	return nil
 }
 
 func (a *assembler) threaded(p *posting) bool {
