@@ -118,12 +118,17 @@ func TestLimits(t *testing.T) {
 		"empty":          {"", "no mail header"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
-			_, err := ParseMessage([]byte(tc.raw), "x")
-			if err == nil || err.Error() != tc.want {
-				t.Errorf("error %v, want %s", err, tc.want)
+			// The fastest of some tries: other programs may hold this one up.
+			took := time.Hour
+			for try := 0; try < 10 && took > 100*time.Millisecond; try++ {
+				start := time.Now()
+				_, err := ParseMessage([]byte(tc.raw), "x")
+				took = min(took, time.Since(start))
+				if err == nil || err.Error() != tc.want {
+					t.Fatalf("error %v, want %s", err, tc.want)
+				}
 			}
-			if took := time.Since(start); took > 100*time.Millisecond {
+			if took > 100*time.Millisecond {
 				t.Errorf("took %v", took)
 			}
 		})
@@ -151,6 +156,21 @@ func FuzzParseMessage(f *testing.F) {
 		for _, s := range []string{m.Subject, m.From.Name, m.Text(), m.Header("subject")} {
 			if strings.ToValidUTF8(s, "") != s {
 				t.Errorf("not UTF-8: %q", s)
+			}
+		}
+	})
+}
+
+// FuzzParseDate reads dates that JSON can hold, whatever is written.
+func FuzzParseDate(f *testing.F) {
+	for _, s := range []string{"Fri, 9 Jun 2006 00:44:16 -0700 (PDT)", "Fri Jun 9 00:44:16 2006 -0330", "2006-06-09T00:44:16Z", "31 Dec 9999 23:59:59 -2359", "1 Jan 70 00:00:00 EST", "9 Jun 2006 00:44 +2400"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		got := ParseDate(in)
+		for _, at := range []time.Time{got, got.UTC()} {
+			if _, err := at.MarshalJSON(); err != nil {
+				t.Errorf("%q: %v", in, err)
 			}
 		}
 	})

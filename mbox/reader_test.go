@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -131,6 +132,44 @@ func TestWriteRoundTrip(t *testing.T) {
 	raws[0] += "\n" // a mailbox ends lines
 	if d := cmp.Diff(raws, got); d != "" || problems != nil {
 		t.Errorf("%v (-want +got):\n%s", problems, d)
+	}
+}
+
+// TestWriteAnything writes mails made of lines that a mailbox must quote or might
+// take for something else, and reads the same bytes back.
+func TestWriteAnything(t *testing.T) {
+	pieces := []string{"From ", "From a@b Mon Sep 17 10:00:00 2018\n", fpSep, ">From ", ">>From x\n", "\n", "\n\n", "\r\n", "\r", "text", " ", "\x00", "\xff\xfe",
+		"# HG changeset patch\n", "Content-Length: 3\n", "--b\n", "--b--\n", "Content-Type: multipart/mixed; boundary=b\n\n", "diff --git a/f b/f\n", "-- \n"}
+	for seed := range uint64(2000) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		var raws []string
+		var messages []*Message
+		for range 1 + rnd.IntN(5) {
+			raw := "Subject: x\n"
+			if rnd.IntN(3) > 0 {
+				raw += "\n"
+			}
+			for range rnd.IntN(12) {
+				raw += pieces[rnd.IntN(len(pieces))]
+			}
+			if !strings.HasSuffix(raw, "\n") {
+				raw += "\n"
+			}
+			m, err := ParseMessage([]byte(raw), "made")
+			if err != nil {
+				continue // no mail, or a multipart that does not end
+			}
+			raws = append(raws, string(m.Raw))
+			messages = append(messages, m)
+		}
+		var box bytes.Buffer
+		if err := Write(&box, messages...); err != nil {
+			t.Fatal(err)
+		}
+		got, problems := readAll(t, NewReader(bytes.NewReader(box.Bytes()), "in"))
+		if d := cmp.Diff(raws, got); d != "" || problems != nil {
+			t.Fatalf("seed %d: %v (-want +got):\n%s\nthe mailbox: %q", seed, problems, d, box.String())
+		}
 	}
 }
 
