@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -20,10 +22,10 @@ type showCommand struct {
 }
 
 func (c *showCommand) Run(ctx context.Context, t *terminal) error {
-	// Archives may be larger than memory: nothing here shows a diff, and what is
-	// kept of each mail is small beside the garbage of reading it.
+	// Archives may be larger than memory: only what is shown is kept, and that is
+	// little beside the garbage of reading it.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
-	l, err := c.listing(ctx, t, series.Options{DropDiffs: true})
+	l, err := c.listing(ctx, t, series.Options{DropDiffs: true, DropMessages: !c.JSON})
 	if err != nil {
 		return err
 	}
@@ -35,7 +37,7 @@ func (c *showCommand) Run(ctx context.Context, t *terminal) error {
 		l.Series = []mbox.Series{*s}
 	}
 	if c.JSON {
-		err = writeJSON(t.stdout, l)
+		err = writeListing(t.stdout, l)
 	} else {
 		err = printListing(t.stdout, l)
 	}
@@ -214,6 +216,45 @@ func printSkipped(w io.Writer, skipped []mbox.Skipped) {
 		}
 	}
 	fmt.Fprintln(w)
+}
+
+// writeListing writes what writeJSON would, one entry after another: a listing of
+// an archive is large.
+func writeListing(out io.Writer, l mbox.Listing) error {
+	w := bufio.NewWriter(out)
+	w.WriteString("{")
+	err := errors.Join(
+		writeEntries(w, "series", l.Series, ","),
+		writeEntries(w, "skipped", l.Skipped, ","),
+		writeEntries(w, "problems", l.Problems, "\n}\n"))
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+func writeEntries[T any](w *bufio.Writer, name string, list []T, after string) error {
+	fmt.Fprintf(w, "\n  %q: [", name)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("    ", "  ")
+	for i, entry := range list {
+		b.Reset()
+		if err := e.Encode(entry); err != nil {
+			return err
+		}
+		if i > 0 {
+			w.WriteString(",")
+		}
+		w.WriteString("\n    ")
+		w.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	}
+	if len(list) > 0 {
+		w.WriteString("\n  ")
+	}
+	w.WriteString("]" + after)
+	return nil
 }
 
 func writeJSON(w io.Writer, v any) error {

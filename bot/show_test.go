@@ -9,8 +9,36 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"patchbench/mbox"
 )
+
+// TestWriteListing holds the listing that is written piece by piece against the one
+// written at once.
+func TestWriteListing(t *testing.T) {
+	id := "0@example.org"
+	full := mbox.Listing{
+		Series: []mbox.Series{
+			{Subject: "a <b> & c", Tags: []string{}, Missing: []int{}, Lists: []string{"x"}, Patches: []mbox.Patch{{N: 1, Files: []string{"f", "g"}}, {N: 2, Files: []string{}}}},
+			{Subject: "d", Supersedes: &id, Tags: []string{"RFC"}, Missing: []int{1, 2}, Lists: []string{}, Patches: []mbox.Patch{}},
+		},
+		Skipped:  []mbox.Skipped{{Reason: "r"}, {Reason: "s"}},
+		Problems: []mbox.Problem{{Error: "e"}},
+	}
+	for name, l := range map[string]mbox.Listing{"full": full, "empty": {Series: []mbox.Series{}, Skipped: []mbox.Skipped{}, Problems: []mbox.Problem{}}} {
+		var want, got bytes.Buffer
+		if err := writeJSON(&want, l); err != nil {
+			t.Fatal(err)
+		}
+		if err := writeListing(&got, l); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want.String(), got.String()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
 
 // TestShowFromArchive looks a message up in an archive on the net, by its address
 // and by its id.
