@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -62,7 +61,7 @@ func (c *reportCommand) Run(ctx context.Context, t *terminal) error {
 	}
 	defer s.Close()
 	if c.ID == "" {
-		return list(ctx, t.stdout, s)
+		return c.list(ctx, t, s)
 	}
 	e, err := s.Evaluation(ctx, c.ID)
 	if err != nil {
@@ -107,13 +106,28 @@ func allSamples(ctx context.Context, e *store.Evaluation, s *store.Store) ([]ben
 	return all, nil
 }
 
-func list(ctx context.Context, w io.Writer, s *store.Store) error {
+// list prints a line for each evaluation that is kept, or their JSON.
+func (c *reportCommand) list(ctx context.Context, t *terminal, s *store.Store) error {
 	all, err := s.List(ctx)
 	if err != nil {
 		return err
 	}
+	switch c.Format {
+	case "json":
+		return writeJSON(t.stdout, orEmpty(all))
+	case "text":
+	default:
+		return usage(fmt.Errorf("the list of evaluations has no %s; name an evaluation, or --format json", c.Format))
+	}
+	if len(all) == 0 {
+		fmt.Fprintf(t.stderr, "no evaluations in %s\n", printable(s.Path()))
+	}
 	for _, e := range all {
-		fmt.Fprintf(w, "%s  %s  %-7s  %s\n", e.ID, e.Created.Format("2006-01-02 15:04"), e.Verdict, printable(cmp.Or(e.Subject, e.Headline)))
+		what := e.Headline
+		if e.Subject != "" {
+			what = e.Subject + ": " + what
+		}
+		fmt.Fprintf(t.stdout, "%s  %s  %s\n", e.ID, e.Created.Format("2006-01-02 15:04"), printable(what))
 	}
 	return nil
 }

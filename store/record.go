@@ -21,15 +21,15 @@ var ErrTaken = errors.New("id is taken by another evaluation")
 
 // Summary is an evaluation in one line of a list.
 type Summary struct {
-	ID       string
-	Created  time.Time // UTC
-	Subject  string    // of the series; "" for a range of commits
-	Suite    string
-	Host     string
-	Rounds   int
-	Stopped  string
-	Verdict  bench.Verdict
-	Headline string
+	ID       string        `json:"id"`
+	Created  time.Time     `json:"created"` // UTC
+	Subject  string        `json:"subject"` // of the series; "" for a range of commits
+	Suite    string        `json:"suite"`
+	Host     string        `json:"host"`
+	Rounds   int           `json:"rounds"`
+	Stopped  string        `json:"stopped"`
+	Verdict  bench.Verdict `json:"verdict"`
+	Headline string        `json:"headline"`
 }
 
 // Save keeps an evaluation, or replaces the record of the one with its ID, whose

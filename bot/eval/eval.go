@@ -271,6 +271,7 @@ func (r *run) begin(in Input) {
 		Host:  sample.HostFacts(r.sandbox.Facts().Name), Seed: r.Seed, Margin: r.Margin, FixedRounds: r.Rounds,
 		Conflict: r.stack.Conflict, NotTried: r.stack.NotTried,
 		// Until the end is reached: the record may outlive a killed process.
+		Verdict: bench.Unclear, Headline: "unclear: unfinished: the bot ended before this evaluation did",
 		Stopped: store.StoppedInterrupted, Unsafe: r.sandbox.Facts().Unsafe,
 	}
 	r.total = len(r.stack.Steps)

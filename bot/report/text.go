@@ -167,7 +167,11 @@ func (r *renderer) headline() []string {
 		lines[i] = r.paint(lines[i], bold)
 	}
 	if e.Stopped == store.StoppedInterrupted {
-		text := fmt.Sprintf("Measuring was interrupted after %s; the figures are from these.", count(e.Rounds, "round"))
+		text := fmt.Sprintf("Measuring was interrupted after %s", count(e.Rounds, "round"))
+		if e.Rounds > 0 {
+			text += "; the figures are from these"
+		}
+		text += "."
 		for _, line := range plain.Wrap(text, r.width, "  ") {
 			lines = append(lines, r.paint(line, yellow))
 		}
@@ -440,7 +444,10 @@ func (r *renderer) facts() []string {
 	}
 	switch e.Stopped {
 	case store.StoppedDecided:
-		if r.rows.most > 0 {
+		switch {
+		case e.FixedRounds > 0:
+			add(&rounds, "as many as asked for")
+		case r.rows.most > 0:
 			add(&rounds, "until decided")
 		}
 	case store.StoppedBudget:
