@@ -38,6 +38,7 @@ var layer = map[string]int{
 	"bot/report/plain":    31, // the parts of bot/report that know no evaluation
 	"bot/report/figure":   32,
 	"bot/report":          40,
+	"bot/report/history":  42,
 	"bot/report/html":     45,
 	"bot/report/long":     45,
 	"bot/report/cases":    35,

@@ -76,6 +76,7 @@ type command struct {
 	Compare compareCommand `cmd:"" help:"Compare samples (samples.jsonl, or Go benchmark output): statistics only."`
 	Diff    diffCommand    `cmd:"" help:"Set the verdicts of two evaluations side by side, as of v1 and v2 of a series."`
 	Report  reportCommand  `cmd:"" help:"Render a stored evaluation again."`
+	History historyCommand `cmd:"" help:"Show a benchmark's record over time, by machine, with the points at which it changed."`
 	Demo    demoCommand    `cmd:"" help:"Evaluate five patches of a small project of our own, with nothing to set up."`
 
 	Version versionCommand `cmd:"" help:"Print the version."`

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"patchbench/bot/report/cases"
+	"patchbench/mbox"
+	"patchbench/store"
+)
+
+// runBot runs the command as main does.
+func runBot(args ...string) (status int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	status = run(args, &terminal{strings.NewReader(""), &out, &err})
+	return status, out.String(), err.String()
+}
+
+// kept is a store that holds ten evaluations a month apart, of which the last
+// five have a slower base.
+func kept(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "bot.db")
+	s, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range 10 {
+		b := cases.New("No change", "same", "kit: rework")
+		level := 0.4 + 0.0002*float64(i%3)
+		if i >= 5 {
+			level *= 1.05
+		}
+		b.Process("hash", level, 1<<20, nil, nil)
+		b.Process("scan", level, 1<<20, nil, nil)
+		b.ID, b.Created = fmt.Sprintf("2026%02d01-00000%d", i+1, i), time.Date(2026, time.Month(i+1), 1, 0, 0, 0, 0, time.UTC)
+		b.Base = mbox.Base{Commit: fmt.Sprintf("%040x", i+1), How: mbox.HowBranch}
+		if err := s.Save(t.Context(), b.Evaluation); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.AddSamples(t.Context(), b.ID, cases.Samples(b.Evaluation)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+func TestReportFormats(t *testing.T) {
+	path := kept(t)
+	for _, c := range []struct {
+		name  string
+		args  []string
+		begin string
+		has   string
+	}{
+		{"text", nil, "No change\n", "Reproduce:"},
+		{"long", []string{"--long"}, "No change\n", "hash user (ms, 20 rounds)"},
+		{"json", []string{"--format", "json"}, "{\n", `"claims": []`},
+		{"markdown", []string{"--format", "markdown"}, "**No change.** ", "<details><summary>Machine"},
+		{"html", []string{"--format", "html"}, "<!DOCTYPE html>", "Samples by round"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := append([]string{"report", "20260301", "--store", path}, c.args...)
+			status, out, stderr := runBot(args...)
+			if status != 0 || stderr != "" || !strings.HasPrefix(out, c.begin) || !strings.Contains(out, c.has) {
+				t.Fatalf("status %d, stderr %q, output:\n%.400s", status, stderr, out)
+			}
+			if _, again, _ := runBot(args...); again != out {
+				t.Error("the second time gives other bytes")
+			}
+		})
+	}
+	if status, _, stderr := runBot("report", "20260301", "--store", path, "--long", "--format", "html"); status != statusUsage || !strings.Contains(stderr, "--long") {
+		t.Errorf("--long with HTML: status %d, %s", status, stderr)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	path := kept(t)
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		has    string // of both outputs
+		lines  int    // of the text, 0 for any
+	}{
+		{"cpu by default", []string{"hash"}, 0, "hash cpu on bench1 (Example EX-2650 v3 @ 2.30GHz), 10 evaluations", 12},
+		{"the change is marked", []string{"hash"}, 0, "+5.0 % worse", 12},
+		{"a metric", []string{"hash", "--metric", "user"}, 0, "hash user on bench1", 12},
+		{"since a day", []string{"hash", "--since", "2026-04-01"}, 0, "7 evaluations", 9},
+		{"json", []string{"hash", "--format", "json"}, 0, `"change": 0.05`, 0},
+		{"html", []string{"hash", "--format", "html"}, 0, "<svg ", 0},
+		{"no such benchmark", []string{"hsah"}, statusUsage, "it has hash, scan", 0},
+		{"no such metric", []string{"hash", "--metric", "joules"}, statusUsage, "no figures of hash joules", 0},
+		{"too late", []string{"hash", "--since", "2030-01-01"}, statusUsage, "since 2030-01-01", 0},
+		{"no time", []string{"hash", "--since", "yesterday"}, statusUsage, "neither a day like", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, out, stderr := runBot(append([]string{"history", "--store", path}, c.args...)...)
+			if status != c.status || !strings.Contains(out+stderr, c.has) || c.lines > 0 && strings.Count(out, "\n") != c.lines {
+				t.Errorf("status %d, %d lines, stderr %q, output:\n%s", status, strings.Count(out, "\n"), stderr, out)
+			}
+		})
+	}
+}
+
+func TestSince(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for in, want := range map[string]time.Time{
+		"": {}, "2026-01-31": time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), "90d": now.AddDate(0, 0, -90), "48h": now.Add(-48 * time.Hour),
+	} {
+		if got, err := sinceOf(in, now); err != nil || !got.Equal(want) {
+			t.Errorf("%q: %v %v, want %v", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"d", "-3d", "0d", "1.5d", "3w", "2026-13-01", "-5h", "999999999d"} {
+		if got, err := sinceOf(in, now); err == nil {
+			t.Errorf("%q is %v", in, got)
+		}
+	}
+}
