@@ -72,7 +72,11 @@ func (c *demoCommand) Run(ctx context.Context, t *terminal) error {
 
 func (c *demoCommand) place() (string, error) {
 	if c.Dir == "" {
-		return os.MkdirTemp("", "patchbench-demo-")
+		dir, err := os.MkdirTemp("", "patchbench-demo-")
+		if err != nil {
+			return "", usage(fmt.Errorf("no folder for the demonstration: %w; name one, or set TMPDIR", err))
+		}
+		return dir, nil
 	}
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return "", usage(err)

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -27,7 +28,7 @@ type bait struct {
 func layBait() (*bait, error) {
 	b := &bait{}
 	var err error
-	if b.dir, err = os.MkdirTemp("", "patchbench-"); err != nil {
+	if b.dir, err = tempDir("patchbench-"); err != nil {
 		return nil, err
 	}
 	b.file = filepath.Join(b.dir, "bait")
@@ -43,6 +44,17 @@ func layBait() (*bait, error) {
 	b.tcp, _ = net.Listen("tcp", "127.0.0.1:0")
 	b.unix, _ = net.Listen("unix", "@"+filepath.Base(b.dir))
 	return b, nil
+}
+
+// tempDir makes a folder in the temporary one.
+func tempDir(pattern string) (string, error) {
+	dir, err := os.MkdirTemp("", pattern)
+	for _, fault := range []error{unix.ENOENT, unix.ENOTDIR, unix.EACCES, unix.EPERM, unix.EROFS} {
+		if errors.Is(err, fault) {
+			return "", fmt.Errorf("%w: %s: %w; set TMPDIR to a folder that this user can write to", ErrTemp, os.TempDir(), fault)
+		}
+	}
+	return dir, err
 }
 
 func (b *bait) args() []string {

@@ -55,7 +55,7 @@ func (s *Sandbox) Start(ctx context.Context, b Box) (*Runner, error) {
 		set.Empty = append(set.Empty, "/dev/mqueue")
 	}
 	if s.opts.Unsafe {
-		dir, err := os.MkdirTemp("", "patchbench-tmp-")
+		dir, err := tempDir("patchbench-tmp-")
 		if err != nil {
 			return nil, fmt.Errorf("start runner: %w", err)
 		}

@@ -25,6 +25,10 @@ import (
 // Its message says what to install.
 var ErrNone = errors.New("no sandbox")
 
+// ErrTemp is returned by Open and Start when TMPDIR, or /tmp where it is not set,
+// is no folder that can be written to.
+var ErrTemp = errors.New("no temporary folder")
+
 // Options choose the sandbox. The zero value looks for bubblewrap.
 type Options struct {
 	// UID under which programs run when the bot is root; 0 means 64000 + Slot.
