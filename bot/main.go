@@ -140,15 +140,24 @@ func say(stderr io.Writer, err error) int {
 	return f.status
 }
 
-// interruptible gives a context that the first Ctrl-C or SIGTERM ends; the
-// second ends the process.
+// interruptible gives a context that the first Ctrl-C, SIGTERM or SIGHUP (the
+// terminal was closed) ends; the second ends the process.
 func interruptible(stderr io.Writer) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
-		if _, ok := <-signals; !ok {
+		s, ok := <-signals
+		if !ok {
 			return
+		}
+		if s == syscall.SIGHUP {
+			// What read our output may be gone too, and to write to it would
+			// end the process before its folders are removed.
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 		}
 		fmt.Fprintln(stderr, "bot: stopping; what was measured is kept (once more to stop at once)")
 		cancel()
