@@ -16,6 +16,7 @@ type refusal struct {
 	path       string
 	hunk, line int
 	reason     string
+	unknown    bool // the blobs for a merge are not known
 }
 
 // change is what a patch makes of one file.

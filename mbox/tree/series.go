@@ -283,6 +283,12 @@ func (r *Repo) applyPatch(ctx context.Context, tree plumbing.Hash, p *parsed, o 
 			return &applied{*merged, nothing}, nil, nil
 		}
 		bad = explain(bad, why)
+		// A merge that was possible and failed knows better than the way back: that a
+		// file is gone does not say that this patch deleted it.
+		known := !slices.ContainsFunc(why, func(no refusal) bool { return no.unknown })
+		if known && slices.ContainsFunc(p.files, func(f diff.File) bool { return f.Delete == diff.Yes }) {
+			return nil, bad, nil
+		}
 	}
 	back := make([]diff.File, len(p.files))
 	for i := range p.files {

@@ -44,7 +44,7 @@ func (r *Repo) threeWay(ctx context.Context, tree plumbing.Hash, files []diff.Fi
 			if f.OldID != "" {
 				reason = fmt.Sprintf("the blob %s that the patch was made against is not in the repository", f.OldID)
 			}
-			return nil, []refusal{{path: f.Name(), reason: reason}}, nil
+			return nil, []refusal{{path: f.Name(), reason: reason, unknown: true}}, nil
 		}
 		if mode == 0 {
 			mode = 0o100644
