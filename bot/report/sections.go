@@ -116,7 +116,11 @@ func (r *renderer) unclear() []string {
 		case !strings.HasPrefix(c.Middle, "x"):
 			hi += " %"
 		}
-		t.Add("  "+label, scope, lo, dots, hi, plain.Cut(plain.Clean(d.step.Reason), 24))
+		reason := plain.Clean(d.step.Reason)
+		if strings.HasPrefix(reason, "withdrawn: ") {
+			reason = "withdrawn, see Warnings" // which say why for all of them
+		}
+		t.Add("  "+label, scope, lo, dots, hi, plain.Cut(reason, 24))
 	}
 	lines, _ := t.Render()
 	note := " (neither changed nor the same for certain)"

@@ -294,6 +294,19 @@ var All = map[string]func() Builder{
 		claim(5, "a build of the kernel: 5:42 -> 4:34 CPU time", "", "", -0.199, bench.ClaimUnmeasured)
 		return b
 	},
+	"withdrawn": func() Builder {
+		b := New("Unclear: 2 changes are withdrawn, base and its twin differ", bench.Unclear, five...)
+		kit(b, map[int]float64{2: 0.021}, nil)
+		const why = "base and its twin, which are equal, differ by +1.9 % (p = 0.0003)"
+		for i := range 2 {
+			c := &b.Results[i]
+			c.Warnings = []string{why}
+			for _, s := range []*bench.Step{&c.Steps[1], &c.Total} {
+				s.Verdict, s.Reason = bench.Unclear, "withdrawn: "+why
+			}
+		}
+		return b
+	},
 	"hostile": func() Builder {
 		evil := "\x1b]0;pwn\x07\x1b[2J\u202egnp.exe\u0085 a\u0301\u0301\u0301\u0301\u0301 \xff\x00 </pre><script>"
 		b := New("Worse: 1/2 makes "+evil+" slower (cpu +5.1 %)", bench.Worse,
