@@ -25,7 +25,6 @@
 //	golang.org/x/sys          ptrace, prctl, reflinks
 //	golang.org/x/text         charsets, Unicode normalisation
 //	golang.org/x/tools/txtar  the demonstration project in one file
-//	znkr.io/diff              line diffs under the three-way merge
 //	google/go-cmp, rogpeppe/go-internal, honnef.co/go/tools   tests and checks
 package main
 

@@ -31,6 +31,9 @@ func findName(v []byte, strip int, tab bool) string {
 		if name, ok := quotedName(v, strip); ok {
 			return name
 		}
+		if isOpen(v) {
+			return string(v)
+		}
 	}
 	end := bytes.IndexFunc(v, func(r rune) bool { return r == '\n' || r == '\r' || tab && r == '\t' })
 	if end < 0 {
@@ -63,6 +66,14 @@ func cutParts(v []byte, strip int, other string) string {
 	return squash(name)
 }
 
+// isOpen knows a quoted name whose end is not on its line. Git reads on in the
+// lines behind it; we hand the name on with its newline, and so it is refused.
+func isOpen(v []byte) bool {
+	line, ended := bytes.CutSuffix(v, []byte("\n"))
+	_, rest, ok := unquote(append(line[:len(line):len(line)], '"'))
+	return ended && ok && len(rest) == 0
+}
+
 func quotedName(v []byte, strip int) (string, bool) {
 	name, _, ok := unquote(v)
 	if !ok {
@@ -84,6 +95,9 @@ func plainName(v []byte, other string, strip int) string {
 	if len(v) > 0 && v[0] == '"' {
 		if name, ok := quotedName(v, strip); ok {
 			return name
+		}
+		if isOpen(v) {
+			return string(v)
 		}
 	}
 	line := bytes.TrimSuffix(v, []byte("\n"))

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-
-	"znkr.io/diff"
 )
 
 // change is a run of the base's lines [from, to) that became side's [low, high).
@@ -14,40 +12,25 @@ type change struct {
 	low, high int
 }
 
-// changes gives the runs in which two files differ, as git diff does after it
-// has slid each as far down as it goes.
+// changes gives the runs in which two texts differ, as git diff without its
+// indent heuristic does.
 func changes(base, side []string) []change {
+	a, b := compare(base, side)
 	var out []change
-	for _, h := range diff.Hunks(base, side, diff.Context(0)) {
-		out = append(out, change{h.PosX, h.EndX, h.PosY, h.EndY})
-	}
-	for i := len(out) - 1; i >= 0; i-- {
-		c := &out[i]
-		limit := len(base) - c.to
-		if i+1 < len(out) {
-			limit = out[i+1].from - c.to
+	for i, k := 0, 0; i < len(base) || k < len(side); {
+		c := change{from: i, low: k}
+		for i < len(base) && a.changed[i] {
+			i++
 		}
-		switch {
-		case c.from == c.to:
-			for ; limit > 0 && side[c.low] == side[c.high]; limit-- {
-				c.from, c.to, c.low, c.high = c.from+1, c.to+1, c.low+1, c.high+1
-			}
-		case c.low == c.high:
-			for ; limit > 0 && base[c.from] == base[c.to]; limit-- {
-				c.from, c.to, c.low, c.high = c.from+1, c.to+1, c.low+1, c.high+1
-			}
+		for k < len(side) && b.changed[k] {
+			k++
 		}
-	}
-	// Runs that slid until they touch are one.
-	merged := out[:0]
-	for _, c := range out {
-		if n := len(merged); n > 0 && merged[n-1].to == c.from && merged[n-1].high == c.low {
-			merged[n-1].to, merged[n-1].high = c.to, c.high
-			continue
+		if c.to, c.high = i, k; c.from < c.to || c.low < c.high {
+			out = append(out, c)
 		}
-		merged = append(merged, c)
+		i, k = i+1, k+1
 	}
-	return merged
+	return out
 }
 
 // Lines brings the changes from base to ours and from base to theirs together,
