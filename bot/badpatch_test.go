@@ -86,7 +86,7 @@ func TestBadPatches(t *testing.T) {
 		{id: "P27", diffs: []string{edit + "@@ -1,3 +1,3 @@\n one\n-TWO\n+zwei\n three\n"}, want: `^base [0-9a-f]{40}(.|\n)*  1 does not apply(.|\n)*a.c: hunk 1: line 2: context differs`},
 		{id: "P28", cover: true, want: `incomplete: 0 of 3`},
 		{id: "P30", args: []string{"eval", "--rounds", "1"}, diffs: []string{"--- a/.patchbench.toml\n+++ b/.patchbench.toml\n@@ -1,3 +1,3 @@\n [[benchmark]]\n-name = \"read\"\n+name = \"other\"\n run = \"cat a.c\"\n"},
-			done: true, want: `(?s)edits the benchmark suite.*measured with the base\s+suite`, sandbox: true},
+			done: true, want: `(?s)edits the benchmark suite: 1 file.*measured\s+with\s+the\s+base\s+suite`, sandbox: true},
 		{id: "P31", args: []string{"eval", "--rounds", "1"}, diffs: []string{"--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-CFLAGS = -O0\n+CFLAGS = -O3\n"},
 			done: true, want: `build files changed: Makefile`, sandbox: true},
 		{id: "P33", from: "=?utf-8?q?Eve_=3Ca=40b=3E=0AX?= <e@example.org>", done: true, diffs: []string{create("x")}, want: `  1 commit`},

@@ -303,7 +303,7 @@ func (r *run) begin(in Input) {
 		r.warn(fmt.Sprintf("built with patches that are not judged, on base and on every version: %s", strings.Join(r.extra, ", ")))
 	}
 	if r.editsSuite() {
-		r.warn("patch edits the benchmark suite: " + r.suiteFile + "; measured with the base suite")
+		r.warn("patch edits the benchmark suite: 1 file, " + r.suiteFile + "; measured with the base suite")
 	}
 }
 
