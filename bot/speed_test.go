@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -241,10 +243,23 @@ func (s *posted) post(b *testing.B, repo string) bool {
 // large makes a repository of 80,000 files and a series of 100 patches to it.
 func large(b *testing.B) (string, posted) {
 	dir := b.TempDir()
-	var in bytes.Buffer
+	if out, err := exec.Command("git", "-C", dir, "init", "-q", "--bare", "-b", "main").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	// Piped, not gathered: a process passes its own peak of memory on to those
+	// that it starts.
+	load := exec.Command("git", "-C", dir, "fast-import", "--quiet")
+	pipe, err := load.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := load.Start(); err != nil {
+		b.Fatal(err)
+	}
+	in := bufio.NewWriter(pipe)
 	commit := func(n int) {
 		text := fmt.Sprintf("change %d", n)
-		fmt.Fprintf(&in, "commit refs/heads/main\ncommitter T <t@example.org> %d +0000\ndata %d\n%s\n", 1700000000+n, len(text), text)
+		fmt.Fprintf(in, "commit refs/heads/main\ncommitter T <t@example.org> %d +0000\ndata %d\n%s\n", 1700000000+n, len(text), text)
 	}
 	body := func(name string, changed int) string {
 		var s strings.Builder
@@ -259,7 +274,7 @@ func large(b *testing.B) (string, posted) {
 	}
 	put := func(name string, changed int) {
 		text := body(name, changed)
-		fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", name, len(text), text)
+		fmt.Fprintf(in, "M 100644 inline %s\ndata %d\n%s\n", name, len(text), text)
 	}
 	name := func(i int) string { return fmt.Sprintf("part%02d/lib%02d/file%02d.c", i/2000, i/40%50, i%40) }
 	commit(0)
@@ -272,15 +287,8 @@ func large(b *testing.B) (string, posted) {
 			put(name((n*7919+k*104729)%80_000), n)
 		}
 	}
-	for _, args := range [][]string{{"init", "-q", "--bare", "-b", "main"}, {"fast-import", "--quiet"}} {
-		cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
-		cmd.Stdin = &in
-		if args[0] == "init" {
-			cmd.Stdin = nil
-		}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			b.Fatalf("git %v: %v\n%s", args, err, out)
-		}
+	if err := errors.Join(in.Flush(), pipe.Close(), load.Wait()); err != nil {
+		b.Fatal(err)
 	}
 	s := posted{base: "main~100", tip: "main", patches: 100}
 	for _, rev := range []*string{&s.base, &s.tip} {
