@@ -257,7 +257,7 @@ func TestAA(t *testing.T) {
 func TestTruth(t *testing.T) {
 	bot, dir := needTruth(t, "truth")
 	all := number(t, "PATCHBENCH_SERIES", 5)
-	pinned, grouped, alarms := make([]int, len(truthFlags)), make([]int, len(truthFlags)), 0
+	pinned, grouped, alarms, wrong := make([]int, len(truthFlags)), make([]int, len(truthFlags)), 0, 0
 	for seed := 1; seed <= all; seed++ {
 		one := filepath.Join(dir, fmt.Sprintf("truth-%02d", seed))
 		if err := os.MkdirAll(one, 0o755); err != nil {
@@ -265,7 +265,8 @@ func TestTruth(t *testing.T) {
 		}
 		makeTruth(t, one, seed, truth)
 		e := measured(t, bot, one, len(truth), "--seed", fmt.Sprint(seed), "--budget", "80s")
-		pin, group, other := judged(e)
+		pin, group, other, off := judged(e)
+		wrong += len(off)
 		for i := range truthFlags {
 			pinned[i] += pin[i]
 			grouped[i] += group[i]
@@ -278,7 +279,7 @@ func TestTruth(t *testing.T) {
 		for _, c := range e.Results {
 			rounds[c.Benchmark] = c.Rounds
 		}
-		t.Logf("seed %d: %.0f s, %s, rounds %v, flags %q, of which not planted %q", seed, e.BuildSeconds+e.MeasureSeconds, e.Stopped, rounds, flags, other)
+		t.Logf("seed %d: %.0f s, %s, rounds %v, flags %q, of which not planted %q, intervals beside the truth %q", seed, e.BuildSeconds+e.MeasureSeconds, e.Stopped, rounds, flags, other, off)
 	}
 	for i, w := range truthFlags {
 		t.Logf("%s %s at %d: pinned in %d of %d, in a group with it in %d", w.benchmark, w.metric, w.n, pinned[i], all, grouped[i])
@@ -286,43 +287,50 @@ func TestTruth(t *testing.T) {
 			t.Errorf("%s %s at %d was found in %d of %d", w.benchmark, w.metric, w.n, pinned[i]+grouped[i], all)
 		}
 	}
-	t.Logf("a flag that was not planted in %d of %d", alarms, all)
+	t.Logf("a flag that was not planted in %d of %d series; %d of %d intervals beside the truth", alarms, all, wrong, len(truthFlags)*all)
 	if alarms > max(1, all/5) {
-		t.Errorf("a flag that was not planted in %d of %d", alarms, all)
+		t.Errorf("a flag that was not planted in %d of %d series", alarms, all)
+	}
+	if wrong > max(1, len(truthFlags)*all/5) {
+		t.Errorf("%d of %d intervals do not reach what was planted", wrong, len(truthFlags)*all)
 	}
 }
 
 // judged counts which planted changes a report pins on their patch, or on a
-// group with it, and lists its other flags. Wall time may follow, and so may all
-// of table where it grows.
-func judged(e *store.Evaluation) (pinned, grouped []int, other []string) {
+// group with it, and lists its flags that were not planted and the intervals that
+// do not reach what was. Wall time may follow, and so may all of table where it
+// grows.
+func judged(e *store.Evaluation) (pinned, grouped []int, other, off []string) {
 	pinned, grouped = make([]int, len(truthFlags)), make([]int, len(truthFlags))
 	for _, c := range e.Results {
 		for _, s := range c.Steps {
 			if s.Verdict != bench.Better && s.Verdict != bench.Worse {
 				continue
 			}
+			text := fmt.Sprintf("%s %s %s at %d by %+.2f %% (%+.2f to %+.2f) %v", c.Benchmark, c.Metric, s.Verdict, s.N, 100**s.Change, 100**s.Lo, 100**s.Hi, s.Group)
 			expected := false
 			for i, w := range truthFlags {
 				in := s.N == w.n || len(s.Group) == 2 && s.Group[0] <= w.n && w.n <= s.Group[1]
 				if !in || w.benchmark != c.Benchmark || s.Verdict != w.verdict {
 					continue
 				}
-				expected = w.metric == c.Metric || c.Metric == bench.Wall.Name || w.benchmark == "table"
-				switch x := 100 * *s.Change; {
+				expected = expected || w.metric == c.Metric || c.Metric == bench.Wall.Name || w.benchmark == "table"
+				switch {
 				case w.metric != c.Metric:
-				case x < w.lo || x > w.hi:
-					expected = false
+					continue
 				case s.Group == nil:
 					pinned[i] = 1
 				default:
 					grouped[i] = 1
 				}
+				if 100**s.Hi < w.lo || 100**s.Lo > w.hi {
+					off = append(off, text)
+				}
 			}
 			if !expected {
-				other = append(other, fmt.Sprintf("%s %s %s at %d by %+.2f %% %v", c.Benchmark, c.Metric, s.Verdict, s.N, 100**s.Change, s.Group))
+				other = append(other, text)
 			}
 		}
 	}
-	return pinned, grouped, other
+	return pinned, grouped, other, off
 }

@@ -28,12 +28,14 @@
 //  7. Verdicts follow: better or worse when significant, same when the whole
 //     interval lies within the margin, else unclear with the rounds needed.
 //
-// On recorded runs of a busy two-core machine (November 2026; wall time varies by
+// On recorded runs of a busy two-core virtual machine (AMD EPYC, Linux 6.18,
+// November 2026; wall time varies by
 // half, cpu time by 2 to 10 %; 84 comparisons a series, 20 rounds, 300 series)
 // 3 % of the series without a change have a flag, where testing neighbours at
 // .05 (Mann-Whitney) flags 69 %; +2 % of cpu time at one of seven patches is
 // found in 72 %, and nothing else beside it in 69 %, where neighbours give 14 %,
-// with Holm's correction 5 %. TestReplay prints the whole table.
+// with Holm's correction 5 %. The whole table stands in deploy/verdicts.md, and
+// deploy/replay.sh prints it.
 package compare
 
 import (

@@ -252,13 +252,20 @@ func TestRecordedTraces(t *testing.T) {
 func share(k, n int) float64 { return 100 * float64(k) / float64(n) }
 
 // TestReplay prints the table of methods for the documentation. It runs when
-// PATCHBENCH_REPLAY names the number of series of each kind (300 for the table).
+// PATCHBENCH_REPLAY names the number of series of each kind (300 for the table),
+// on the recorded traces or, if PATCHBENCH_TRACES names a folder of
+// deploy/truth.sh, on what that measured. deploy/replay.sh calls it.
 func TestReplay(t *testing.T) {
 	number, err := strconv.Atoi(os.Getenv("PATCHBENCH_REPLAY"))
 	if err != nil {
 		t.Skip("set PATCHBENCH_REPLAY to the number of series")
 	}
-	traces := recorded(t)
+	var traces []trace
+	if dir := os.Getenv("PATCHBENCH_TRACES"); dir != "" {
+		traces = ownTraces(t, dir)
+	} else {
+		traces = recorded(t)
+	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "| n | method | false alarms | +1 %% found / exactly | +2 %% | +5 %% |\n|---|---|---|---|---|---|\n")
 	for _, n := range []int{10, 20, 40} {

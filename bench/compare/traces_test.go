@@ -1,7 +1,9 @@
 package compare
 
 import (
+	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -111,6 +113,73 @@ func recorded(t testing.TB) []trace {
 				}
 			}
 			tr.rounds[round] = append(tr.rounds[round], r)
+		}
+	}
+	return out
+}
+
+// ownTraces reads the samples.jsonl files below a folder, of series whose versions
+// are all equal, as deploy/truth.sh leaves them: runs that the method was not
+// tuned on.
+func ownTraces(t testing.TB, dir string) []trace {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "aa-*", "out", "samples.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no aa-*/out/samples.jsonl below %s (%v): deploy/truth.sh makes them", dir, err)
+	}
+	index := map[string]int{}
+	var out []trace
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		type key struct {
+			bench          string
+			round, version int
+		}
+		runs := map[key]*run{}
+		var order []key
+		for line := range bytes.Lines(text) {
+			var s bench.Sample
+			if err := json.Unmarshal(line, &s); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if s.Twin || s.Discarded != "" || s.Failed != nil || s.Position == nil {
+				continue
+			}
+			k := key{s.Benchmark, s.Round, s.Version}
+			r := runs[k]
+			if r == nil {
+				r = &run{build: s.Version, pos: *s.Position, psi: s.Covariates["psi_ns"], nivcsw: s.Covariates["nivcsw"]}
+				runs[k] = r
+				order = append(order, k)
+			}
+			switch s.Metric {
+			case bench.Wall.Name:
+				r.wall = s.Value
+			case bench.CPU.Name:
+				r.cpu = s.Value
+			case bench.RSS.Name:
+				r.rss = s.Value
+			}
+		}
+		for i := 0; i < len(order); {
+			k := order[i]
+			var round []run
+			for ; i < len(order) && order[i].bench == k.bench && order[i].round == k.round; i++ {
+				round = append(round, *runs[order[i]])
+			}
+			if len(round) != 8 {
+				continue // cut short
+			}
+			at, ok := index[k.bench]
+			if !ok {
+				at = len(out)
+				index[k.bench] = at
+				out = append(out, trace{bench: k.bench})
+			}
+			out[at].rounds = append(out[at].rounds, round)
 		}
 	}
 	return out
