@@ -84,6 +84,7 @@ type (
 	patchView struct {
 		ID, Name, Subject, Size, Commit, State string
 		Effects                                []rowLine
+		More                                   int // rows that it changes too
 		Logs                                   []logView
 		Conflict                               []string
 	}
@@ -98,10 +99,9 @@ type (
 		ID, Benchmark, Metric, Summary string
 		Verdict, Word                  string
 		Plot                           *figureView
-		Values                         []valueLine
+		Values                         template.HTML
 		Raw                            *rawView
 	}
-	valueLine struct{ Version, Median, Interval, Step, Verdict, Word string }
 	shownView struct {
 		Name, Unit string
 		Values     []string

@@ -2,6 +2,7 @@ package html
 
 import (
 	"fmt"
+	"html/template"
 	"math"
 	"slices"
 	"strconv"
@@ -114,26 +115,42 @@ func (r *renderer) rows(list []*bench.Comparison) []rowView {
 			v.Summary += " (" + l.Interval + ")"
 		}
 		v.Plot = r.plot(c, w, v.ID)
-		for _, version := range r.e.Versions {
-			value := report.ValueOf(r.e, c, version.N)
-			row := valueLine{Version: r.patch(version.N), Median: w.value(value)}
-			if figure.Finite(value.Median) && figure.Finite(value.Lo) && figure.Finite(value.Hi) && !c.Exact {
-				row.Interval = w.number(*value.Lo) + " .. " + w.number(*value.Hi)
-			}
-			if i := slices.IndexFunc(c.Steps, func(s bench.Step) bool { return s.N == version.N }); i >= 0 {
-				s := c.Steps[i]
-				row.Step = figure.ChangeOf(s.Change, s.Lo, s.Hi).String()
-				row.Verdict, row.Word = class(s.Verdict), stepWord(s.Verdict)
-				if s.Reason != "" {
-					row.Word += ": " + plain.Clean(s.Reason)
-				}
-			}
-			v.Values = append(v.Values, row)
-		}
+		v.Values = r.values(c, w)
 		v.Raw = r.raw(c, w, v)
 		all = append(all, v)
 	}
 	return all
+}
+
+// values are the lines of the table of a row's versions. There may be thousands
+// in a page, which the template would take too long for: every text is escaped here.
+func (r *renderer) values(c *bench.Comparison, w written) template.HTML {
+	var b strings.Builder
+	for _, version := range r.e.Versions {
+		value := report.ValueOf(r.e, c, version.N)
+		interval, step, verdict, word := "", "", "", ""
+		if figure.Finite(value.Median) && figure.Finite(value.Lo) && figure.Finite(value.Hi) && !c.Exact {
+			interval = w.number(*value.Lo) + " .. " + w.number(*value.Hi)
+		}
+		if i := slices.IndexFunc(c.Steps, func(s bench.Step) bool { return s.N == version.N }); i >= 0 {
+			s := c.Steps[i]
+			step = figure.ChangeOf(s.Change, s.Lo, s.Hi).String()
+			verdict, word = class(s.Verdict), stepWord(s.Verdict)
+			if s.Reason != "" {
+				word += ": " + plain.Clean(s.Reason)
+			}
+		}
+		for i, text := range []string{
+			`<tr><th scope="row">`, r.patch(version.N), `</th><td class="n">`, w.value(value), `</td><td class="i">`, interval, `</td><td>`, step,
+			`</td><td><span class="v `, verdict, `">`, word, "</span></td></tr>\n",
+		} {
+			if i%2 == 1 {
+				text = template.HTMLEscapeString(text)
+			}
+			b.WriteString(text)
+		}
+	}
+	return template.HTML(b.String())
 }
 
 // raw are the samples of a row: each round's, with the base twin beside base.
@@ -281,6 +298,7 @@ func (r *renderer) patches(changed []*bench.Comparison, views []rowView) []patch
 				p.Effects = append(p.Effects, l)
 			}
 		}
+		p.shorten()
 		if v.N == 0 && len(p.Logs) == 0 {
 			continue
 		}
@@ -295,6 +313,28 @@ func (r *renderer) patches(changed []*bench.Comparison, views []rowView) []patch
 		all = append(all, p)
 	}
 	return all
+}
+
+// mostEffects is how many rows are told of one patch; all have their plot.
+const mostEffects = 25
+
+// shorten keeps the effects that matter most: what is worse, and then in the
+// order of the rows.
+func (p *patchView) shorten() {
+	if len(p.Effects) <= mostEffects+1 {
+		return
+	}
+	slices.SortStableFunc(p.Effects, func(a, b rowLine) int {
+		switch {
+		case a.Verdict == b.Verdict:
+			return 0
+		case a.Verdict == "worse":
+			return -1
+		}
+		return 1
+	})
+	p.More = len(p.Effects) - mostEffects
+	p.Effects = p.Effects[:mostEffects]
 }
 
 // log is a log with its title; the same text again is folded.
