@@ -37,9 +37,13 @@ func TestWrite(t *testing.T) {
 	for name, build := range cases.All {
 		t.Run(name, func(t *testing.T) {
 			e := build().Evaluation
-			got := render(t, e, cases.Samples(e))
+			samples := cases.Samples(e)
+			if len(samples) > 20_000 {
+				samples = samples[:20_000] // a parser needs long for megabytes of them
+			}
+			got := render(t, e, samples)
 			check(t, got)
-			if again := render(t, build().Evaluation, cases.Samples(e)); again != got {
+			if again := render(t, build().Evaluation, samples); again != got {
 				t.Error("a second rendering differs")
 			}
 			if *out != "" {
