@@ -52,6 +52,7 @@ var disturbed = map[string]func(rng *rand.Rand, round, v, place int) float64{
 // TestDisturbances: what a machine does to runs makes no false alarm above alpha,
 // and hides no change of 5 %, but for two modes, which are wider than it.
 func TestDisturbances(t *testing.T) {
+	simulation(t)
 	const series, n, k = 100, 20, 8
 	row := func(seed uint64, by float64, disturb func(*rand.Rand, int, int, int) float64) bench.Comparison {
 		rng := rand.New(rand.NewPCG(seed, 11))

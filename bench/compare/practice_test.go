@@ -231,6 +231,7 @@ const ours = "this package"
 // 20 rounds a series without a change has a flag in at most one of twenty
 // cases, and 2 % of one patch of seven is found, and nothing else, in most.
 func TestRecordedTraces(t *testing.T) {
+	simulation(t)
 	traces := recorded(t)
 	null := replayed(traces, 200, 20, 1, true)
 	planted := replayed(traces, 200, 20, 1.02, true)
@@ -292,6 +293,7 @@ func TestReplay(t *testing.T) {
 // TestThreeSmallSteps: 1.2 % at each of three patches is 3.6 % in all, and no
 // patch takes the blame alone.
 func TestThreeSmallSteps(t *testing.T) {
+	simulation(t)
 	traces := recorded(t)
 	rng := rand.New(rand.NewPCG(3, 5))
 	total, alone := 0, 0
@@ -324,6 +326,7 @@ func TestThreeSmallSteps(t *testing.T) {
 
 // TestCoverage: nineteen of twenty 95 % intervals hold the truth.
 func TestCoverage(t *testing.T) {
+	simulation(t)
 	traces := recorded(t)
 	rng := rand.New(rand.NewPCG(8, 1))
 	for _, n := range []int{10, 20, 40} {
@@ -355,6 +358,7 @@ func TestCoverage(t *testing.T) {
 
 // TestAllLooks: judging after each of seven looks must not add false alarms.
 func TestAllLooks(t *testing.T) {
+	simulation(t)
 	traces := recorded(t)
 	rng := rand.New(rand.NewPCG(21, 1))
 	alarms := 0

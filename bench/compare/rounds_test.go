@@ -11,6 +11,7 @@ import (
 // TestUntilDecided follows Open as the bot does: rounds are added where they are
 // asked for until none are, at most 80.
 func TestUntilDecided(t *testing.T) {
+	simulation(t)
 	zero := 0
 	versions := builtVersions(4)
 	versions[1].State, versions[1].SameAs = bench.SameBuild, &zero

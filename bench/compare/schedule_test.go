@@ -199,6 +199,7 @@ func (s simulated) decided(rounds map[string]int) (n int) {
 // TestScheduleDecidesMore: two quick benchmarks that 20 to 30 rounds decide, two
 // dear ones that need far more than there is time for.
 func TestScheduleDecidesMore(t *testing.T) {
+	simulation(t)
 	var before, after, spent, budgets time.Duration
 	for seed := range uint64(5) {
 		s := simulated{names: []string{"dear", "quick", "noisy", "small"}, samples: map[string][]bench.Sample{},
@@ -238,6 +239,7 @@ func TestScheduleDecidesMore(t *testing.T) {
 // TestWallDoesNotHold: wall time whose cpu time is settled asks for rounds only
 // when it may well have changed; that happens by chance in few rows.
 func TestWallDoesNotHold(t *testing.T) {
+	simulation(t)
 	flat := []float64{1, 1, 1, 1}
 	// open counts the benchmarks that ask for rounds, or found the change.
 	open := func(wall []float64, cpu float64) (n int) {

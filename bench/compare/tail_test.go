@@ -25,6 +25,7 @@ var laws = map[string]func(*rand.Rand) float64{
 // A p that comes from the tail must be as rare as it says. PATCHBENCH_LONG sets
 // how many thousand tables are drawn of each kind (8 without).
 func TestTailIsAsRareAsItSays(t *testing.T) {
+	simulation(t)
 	thousands := 8
 	if s := os.Getenv("PATCHBENCH_LONG"); s != "" {
 		n, err := strconv.Atoi(s)
@@ -82,6 +83,7 @@ func TestPermutationAgainstEnumeration(t *testing.T) {
 }
 
 func TestManyRows(t *testing.T) {
+	simulation(t)
 	for _, versions := range []int{2, 3, 8} {
 		var samples []bench.Sample
 		for b := range 500 {
@@ -145,6 +147,7 @@ func cpuSeconds() float64 {
 
 // A large suite is judged in under 5 s of one core.
 func TestSpeed(t *testing.T) {
+	simulation(t)
 	if testing.Short() {
 		t.Skip("time means nothing under the race detector")
 	}
