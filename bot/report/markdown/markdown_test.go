@@ -97,7 +97,7 @@ func check(t *testing.T, md string) {
 				}
 			}
 		case *ast.Link, *ast.Image, *ast.AutoLink, *ast.RawHTML, *extast.Table:
-			t.Errorf("%s: %q", n.Kind(), n.Text(source)) //nolint // the text of any kind
+			t.Errorf("%s is rendered", n.Kind())
 		default:
 			t.Errorf("unexpected %s", n.Kind())
 		}
