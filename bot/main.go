@@ -13,19 +13,19 @@
 // The modules that the program is made of, and why each was taken:
 //
 //	alecthomas/kong           flags and subcommands as struct tags; small, no generated code
-//	BurntSushi/toml           TOML with positions and the list of unknown keys
-//	emersion/go-message       mail: headers, MIME, charsets
-//	go-git/go-git             git objects without a git binary
+//	BurntSushi/toml           TOML with positions
+//	go-git/go-git, go-billy   references, configuration and revisions of git repositories
 //	modernc.org/sqlite        SQLite without cgo, so the bot stays one static binary
 //	pressly/goose             schema migrations, as plain SQL files
 //	vbauerster/mpb            progress bars; mattn/go-isatty tells a terminal
 //	prometheus/procfs         /proc: CPU, load, pressure
 //	golang.org/x/perf         reads and scales Go benchmark output as benchstat does
 //	gonum.org/v1/gonum        distributions and quantiles
-//	golang.org/x/sys          ptrace, prctl, reflinks
-//	golang.org/x/text         charsets, Unicode normalisation
+//	golang.org/x/sys          ptrace, prctl, seccomp, reflinks
+//	golang.org/x/text         charsets, widths of characters
 //	golang.org/x/tools/txtar  the demonstration project in one file
-//	google/go-cmp, rogpeppe/go-internal, honnef.co/go/tools   tests and checks
+//	google/go-cmp, rogpeppe/go-internal, yuin/goldmark, golang.org/x/net/html, honnef.co/go/tools
+//	                          tests and checks
 package main
 
 import (
