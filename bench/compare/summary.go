@@ -261,10 +261,15 @@ func (s *summary) broken() []string {
 		if f.N == 0 || f.Flaky {
 			continue
 		}
-		why := bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String()
-		out = append(out, b+" fails on "+s.name(f.N)+" ("+why+")")
+		out = append(out, b+" fails on "+s.name(f.N)+" ("+shortly(f)+")")
 	}
 	return out
+}
+
+// shortly says how a benchmark failed, without in how many of its runs.
+func shortly(f bench.Failure) string {
+	why, _, _ := strings.Cut(bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String(), " (")
+	return why
 }
 
 // dead tells of benchmarks without any figure, which fail on base or were not
@@ -272,12 +277,11 @@ func (s *summary) broken() []string {
 func (s *summary) dead() []string {
 	told := map[string]string{}
 	for _, f := range s.failures {
-		why := bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String()
 		switch {
 		case f.N == 0:
-			told[f.Benchmark] = f.Benchmark + " fails on base (" + why + ")"
+			told[f.Benchmark] = f.Benchmark + " fails on base (" + shortly(f) + ")"
 		case f.Flaky && told[f.Benchmark] == "":
-			told[f.Benchmark] = f.Benchmark + " is flaky on " + s.name(f.N) + " (" + why + ")"
+			told[f.Benchmark] = f.Benchmark + " is flaky on " + s.name(f.N) + " (" + shortly(f) + ")"
 		case told[f.Benchmark] == "":
 			told[f.Benchmark] = "-"
 		}

@@ -98,7 +98,7 @@ func TestSummary(t *testing.T) {
 			answer{bench.Worse, "worse: sort fails on 5/5 (SIGSEGV); 2/5 makes hash 5.1 % slower (cpu); 1 more"}},
 		"flaky": {five, []bench.Comparison{row("hash", bench.CPU), none("sort")},
 			[]bench.Failure{{N: 2, Benchmark: "sort", Status: 1, Flaky: true, Reason: "exit status 1 (2 of 5 runs)"}},
-			answer{bench.Same, "no change: 1 benchmark, within 0.5 %; sort is flaky on 2/5 (exit status 1 (2 of 5 runs))"}},
+			answer{bench.Same, "no change: 1 benchmark, within 0.5 %; sort is flaky on 2/5 (exit status 1)"}},
 		"fails on base": {five, []bench.Comparison{row("hash", bench.CPU), none("sort")},
 			[]bench.Failure{{N: 0, Benchmark: "sort", Status: 1}, {N: 1, Benchmark: "sort", Status: 1}},
 			answer{bench.Same, "no change: 1 benchmark, within 0.5 %; sort fails on base (exit status 1)"}},
