@@ -6,14 +6,15 @@
 // parameters side by side with the user time of each total, and for every row
 // the versions one below the other:
 //
-//	hash cpu (ms, 20 rounds)
+//	hash cpu (ms, 20 rounds, sees 0.9 %)
 //	               mean  sigma    min ..   max   factor
 //	  base        412.3    9.1  400.1 .. 431.0
 //	  1/2         433.1    8.8  419.0 .. 449.2   1.051 (1.046 .. 1.055)  worse
 //
 // Mean, deviation and extremes are of the samples; the factor is that of the
-// step to the version, with its 95 % interval, as it was judged. Nothing is
-// judged here.
+// step to the version, with its 95 % interval, as it was judged; "sees" is the
+// smallest change of a step that these rounds would most likely have shown.
+// Nothing is judged here.
 package long
 
 import (
@@ -418,11 +419,15 @@ func (r *renderer) row(c *bench.Comparison) []string {
 		t.Add(cells...)
 	}
 	body, _ := t.Render()
-	title := plain.Cut(plain.Clean(nameOf(c))+" "+plain.Clean(c.Metric), width-24) + " ("
+	sees := ""
+	if c.Tested && figure.Finite(c.Detectable) {
+		sees = ", sees " + figure.Share(*c.Detectable)
+	}
+	title := plain.Cut(plain.Clean(nameOf(c))+" "+plain.Clean(c.Metric), width-24-len(sees)) + " ("
 	if s.Unit != "" {
 		title += s.Unit + ", "
 	}
-	return append(append([]string{fmt.Sprintf("%s%d rounds)", title, c.Rounds)}, body...), "")
+	return append(append([]string{fmt.Sprintf("%s%d rounds%s)", title, c.Rounds, sees)}, body...), "")
 }
 
 func (r *renderer) version(n int) string {

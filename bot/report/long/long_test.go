@@ -81,7 +81,7 @@ func TestMoments(t *testing.T) {
 
 func TestSparse(t *testing.T) {
 	e := cases.All["claims"]().Evaluation
-	if got := render(t, e, nil); !strings.Contains(got, "hash cpu (ms, 20 rounds)") || !strings.Contains(got, "412") {
+	if got := render(t, e, nil); !strings.Contains(got, "hash cpu (ms, 20 rounds, sees 0.9 %)") || !strings.Contains(got, "412") {
 		t.Errorf("without samples:\n%s", got)
 	}
 	render(t, &store.Evaluation{}, nil)
