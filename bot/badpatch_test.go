@@ -178,7 +178,12 @@ func (c *badPatch) check(t *testing.T, bot, dir, repo string) {
 	if most == 0 {
 		most = 160 << 20
 	}
-	if !c.sandbox && cpu > mostCPU || use.Maxrss<<10 > most {
+	// A process begins with the peak of the one that started it, this test.
+	var self syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
+		t.Fatal(err)
+	}
+	if !c.sandbox && cpu > mostCPU || use.Maxrss<<10 > max(most, self.Maxrss<<10) {
 		t.Errorf("took %v (at most %v) and %d MiB (at most %d)", cpu, mostCPU, use.Maxrss>>10, most>>20)
 	}
 }
