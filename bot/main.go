@@ -14,6 +14,7 @@
 //
 //	alecthomas/kong           flags and subcommands as struct tags; small, no generated code
 //	BurntSushi/toml           TOML with positions
+//	emersion/go-message       mail: header fields, MIME parts, transfer encodings
 //	go-git/go-git, go-billy   references, configuration and revisions of git repositories
 //	modernc.org/sqlite        SQLite without cgo, so the bot stays one static binary
 //	pressly/goose             schema migrations, as plain SQL files

@@ -205,9 +205,8 @@ func isWeekday(s string) bool {
 
 // ids gives the message ids of a header value, without <>, in order. A value
 // without any <> is one id if it has no blanks.
-func ids(v []byte) []string {
+func ids(s string) []string {
 	var out []string
-	s := string(v)
 	for {
 		i := strings.IndexByte(s, '<')
 		if i < 0 {

@@ -1,57 +1,75 @@
 package mbox
 
 import (
+	"bufio"
 	"bytes"
-	"encoding/base64"
+	"io"
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding"
+	"github.com/emersion/go-message"
+	"github.com/emersion/go-message/charset"
+	"github.com/emersion/go-message/textproto"
 	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/htmlindex"
-	"golang.org/x/text/encoding/ianaindex"
 )
 
-// field is one header field; both slices point into the raw message and value
-// is still folded.
-type field struct {
-	name  []byte
-	value []byte
+// readHeader reads the header at the start of b with go-message and gives it
+// with the rest, which begins behind the blank line. tooLong is set when no end
+// came within MaxHeader bytes.
+func readHeader(b []byte) (h message.Header, rest []byte, tooLong bool) {
+	block, rest, tooLong := headerBlock(b)
+	// headerBlock has left nothing in that ReadHeader refuses.
+	h.Header, _ = textproto.ReadHeader(bufio.NewReaderSize(bytes.NewReader(block), min(len(block), 4096)))
+	return h, rest, tooLong
 }
 
-// parseHeader reads fields from the start of b and gives them with the rest,
-// which begins behind the blank line. A line that is no field is passed over if
-// a field follows it; otherwise the body begins there, as for git mailinfo.
-// tooLong is set when no end came within MaxHeader bytes.
-func parseHeader(b []byte) (fields []field, rest []byte, tooLong bool) {
-	pos := 0
+// headerBlock gives the header at the start of b without its blank line and
+// without what makes go-message refuse a whole header: a line that is no field.
+// Such a line is passed over if a field follows it; otherwise the body begins
+// there, as for git mailinfo.
+func headerBlock(b []byte) (block, rest []byte, tooLong bool) {
+	pos, from := 0, 0 // b[from:pos] is good and not yet in block
+	take := func() []byte {
+		if block == nil {
+			return b[from:pos]
+		}
+		return append(block, b[from:pos]...)
+	}
+	drop := func(end int) {
+		if block == nil {
+			block = make([]byte, 0, 1024)
+		}
+		block = append(block, b[from:pos]...)
+		from = end
+	}
 	for pos < len(b) {
 		if pos > MaxHeader {
-			return fields, nil, true
+			return take(), nil, true
 		}
 		end := lineEnd(b, pos)
 		line := chomp(b[pos:end])
 		if len(line) == 0 {
-			return fields, b[end:], false
+			return take(), b[end:], false
 		}
 		n := fieldName(line)
 		if n == 0 {
-			if next := lineEnd(b, end); next > end && fieldName(b[end:next]) > 0 && len(fields) > 0 {
+			if next := lineEnd(b, end); next > end && fieldName(b[end:next]) > 0 && pos > 0 {
+				drop(end)
 				pos = end
 				continue
 			}
-			return fields, b[pos:], false
+			return take(), b[pos:], false
 		}
 		stop := end
 		for stop < len(b) && (b[stop] == ' ' || b[stop] == '\t') && stop-pos <= MaxHeader {
 			stop = lineEnd(b, stop)
 		}
-		if n > 0 && n < len(line) && line[n] == ':' {
-			fields = append(fields, field{name: bytes.TrimRight(b[pos:pos+n], " \t"), value: b[pos+n+1 : stop]})
+		if n == len(line) { // a separator
+			drop(stop)
 		}
 		pos = stop
 	}
-	return fields, nil, pos > MaxHeader
+	return take(), nil, pos > MaxHeader
 }
 
 // fieldName gives the length of the field's name at the start of the line, 0 if
@@ -98,27 +116,6 @@ func chomp(line []byte) []byte {
 		}
 	}
 	return line
-}
-
-// unfold joins a folded value: each line break and the blank behind it become
-// one blank, as in git mailinfo.
-func unfold(v []byte) []byte {
-	v = bytes.TrimSpace(v)
-	if bytes.IndexByte(v, '\n') < 0 {
-		return v
-	}
-	out := make([]byte, 0, len(v))
-	for pos := 0; pos < len(v); {
-		end := lineEnd(v, pos)
-		line := v[pos:end]
-		if pos > 0 {
-			out = append(out, ' ')
-			line = line[1:]
-		}
-		out = append(out, bytes.TrimRight(line, " \t\r\n")...)
-		pos = end
-	}
-	return out
 }
 
 // DecodeHeader gives the text of an unfolded header value: encoded words (RFC
@@ -179,96 +176,30 @@ func cleanHeader(s string) string {
 }
 
 // encodedWord reads =?charset?encoding?text?= at the start of v and gives the
-// charset, the decoded bytes and the length read, 0 if it is none.
+// charset, the decoded bytes and the length read, 0 if it is none. Words that
+// mime.WordDecoder refuses are common, and git reads them: a ? or a raw byte in
+// the text, no padding, a character cut in two between words of one charset.
 func encodedWord(v []byte) (charset string, text []byte, n int) {
 	i := bytes.IndexByte(v[2:], '?')
 	if i < 0 || len(v) < 2+i+3 || v[2+i+2] != '?' {
 		return "", nil, 0
 	}
-	cs := string(v[2 : 2+i])
-	if j := strings.IndexByte(cs, '*'); j >= 0 {
-		cs = cs[:j]
-	}
-	enc := v[2+i+1]
 	start := 2 + i + 3
 	j := bytes.Index(v[start:], []byte("?="))
 	if j < 0 {
 		return "", nil, 0
 	}
 	raw := v[start : start+j]
-	switch enc {
+	switch v[2+i+1] {
 	case 'b', 'B':
 		text = decodeBase64(raw)
 	case 'q', 'Q':
-		text = decodeQ(raw)
+		text = decodeQuotedPrintable(bytes.ReplaceAll(raw, []byte("_"), []byte(" ")))
 	default:
 		return "", nil, 0
 	}
-	return cs, text, start + j + 2
-}
-
-// decodeQ is the Q encoding of RFC 2047.
-func decodeQ(in []byte) []byte {
-	out := make([]byte, 0, len(in))
-	for i := 0; i < len(in); i++ {
-		switch c := in[i]; {
-		case c == '_':
-			out = append(out, ' ')
-		case c == '=' && i+2 < len(in) && unhex(in[i+1]) >= 0 && unhex(in[i+2]) >= 0:
-			out = append(out, byte(unhex(in[i+1])<<4|unhex(in[i+2])))
-			i += 2
-		default:
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-func unhex(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
-}
-
-// decodeBase64 decodes what it can: clean input at once; otherwise line by line,
-// where a line with foreign characters (a list's footer) is left out.
-func decodeBase64(in []byte) []byte {
-	in = bytes.TrimSpace(in)
-	out := make([]byte, base64.StdEncoding.DecodedLen(len(in)))
-	if n, err := base64.StdEncoding.Decode(out, in); err == nil {
-		return out[:n]
-	}
-	out = out[:0]
-	var quad []byte
-	for pos := 0; pos < len(in); {
-		end := lineEnd(in, pos)
-		line := bytes.TrimSpace(in[pos:end])
-		pos = end
-		body := bytes.TrimRight(line, "=")
-		if bytes.ContainsFunc(body, func(r rune) bool { return !isBase64(r) }) {
-			continue
-		}
-		quad = append(quad, body...)
-		full := len(quad) / 4 * 4
-		if len(body) < len(line) || pos >= len(in) {
-			full = len(quad)
-		}
-		dst := make([]byte, base64.RawStdEncoding.DecodedLen(full)+3)
-		n, _ := base64.RawStdEncoding.Decode(dst, quad[:full])
-		out = append(out, dst[:n]...)
-		quad = quad[:copy(quad, quad[full:])]
-	}
-	return out
-}
-
-func isBase64(r rune) bool {
-	return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '+' || r == '/'
+	charset, _, _ = strings.Cut(string(v[2:2+i]), "*") // a language may follow
+	return charset, text, start + j + 2
 }
 
 // ToUTF8 converts text of the named charset. An empty, unknown or wrongly named
@@ -276,19 +207,22 @@ func isBase64(r rune) bool {
 // always UTF-8. It must not be used on diffs.
 func ToUTF8(b []byte, charset string) string { return toUTF8(b, charset) }
 
-func toUTF8(b []byte, charset string) string {
-	cs := strings.ToLower(strings.Trim(charset, " \t\"'"))
+func toUTF8(b []byte, name string) string {
+	cs := strings.ToLower(strings.Trim(name, " \t\"'"))
 	switch cs {
 	case "", "utf-8", "utf8", "us-ascii", "ascii", "none", "unknown-8bit", "x-unknown", "8bit":
 		if utf8.Valid(b) {
 			return string(b)
 		}
+	case "iso-8859-1", "iso8859-1", "latin1":
+		// Windows-1252 under a wrong name, or the same: only the former puts
+		// quotes and dashes where the latter has control characters.
 	default:
 		if isASCII(b) && !statefulCharset(cs) {
 			return string(b)
 		}
-		if enc := lookupCharset(cs); enc != nil {
-			if out, err := enc.NewDecoder().Bytes(b); err == nil {
+		if r, err := charset.Reader(cs, bytes.NewReader(b)); err == nil {
+			if out, err := io.ReadAll(r); err == nil {
 				return string(out)
 			}
 		}
@@ -306,16 +240,6 @@ func toUTF8(b []byte, charset string) string {
 // statefulCharset says that ASCII bytes may stand for something else.
 func statefulCharset(cs string) bool {
 	return strings.HasPrefix(cs, "iso-2022") || strings.HasPrefix(cs, "utf-16") || strings.HasPrefix(cs, "hz-")
-}
-
-func lookupCharset(cs string) encoding.Encoding {
-	if enc, err := htmlindex.Get(cs); err == nil {
-		return enc
-	}
-	if enc, err := ianaindex.MIME.Encoding(cs); err == nil && enc != nil {
-		return enc
-	}
-	return nil
 }
 
 func isASCII(b []byte) bool {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/emersion/go-message"
 )
 
 // Limits on one mail. What exceeds one is refused with an error that names it.
@@ -47,7 +49,7 @@ type Message struct {
 	// Parts are the leaves of the MIME tree in order; a plain mail has one.
 	Parts []Part
 
-	fields []field
+	header message.Header
 }
 
 // Part is a leaf of a mail's MIME tree.
@@ -79,15 +81,14 @@ func ParseMessage(raw []byte, position string) (*Message, error) {
 	m := &Message{Raw: raw, Position: position}
 	body := raw
 	if !isHgExport(raw) {
-		fields, rest, tooLong := parseHeader(raw)
+		h, rest, tooLong := readHeader(raw)
 		if tooLong {
-			m.fields = fields
 			return nil, errLongHeader
 		}
-		if len(fields) == 0 {
+		if h.Len() == 0 {
 			return nil, ErrNoHeader
 		}
-		m.fields, body = fields, rest
+		m.header, body = h, rest
 	}
 	if err := checkLines(raw); err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func ParseMessage(raw []byte, position string) (*Message, error) {
 		body = stripCR(body)
 		w.stripped = true
 	}
-	if err := w.walk(m.fields, body, 0); err != nil {
+	if err := w.walk(m.header, body, 0); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -108,14 +109,14 @@ func ParseMessage(raw []byte, position string) (*Message, error) {
 // nor Parts. raw may end anywhere behind the header. It fails with ErrNoHeader, or
 // for a header longer than MaxHeader.
 func ParseHeader(raw []byte) (*Message, error) {
-	fields, _, tooLong := parseHeader(raw)
+	h, _, tooLong := readHeader(raw)
 	if tooLong {
 		return nil, errLongHeader
 	}
-	if len(fields) == 0 {
+	if h.Len() == 0 {
 		return nil, ErrNoHeader
 	}
-	m := &Message{fields: fields}
+	m := &Message{header: h}
 	m.readHeader()
 	return m, nil
 }
@@ -123,27 +124,35 @@ func ParseHeader(raw []byte) (*Message, error) {
 var errLongHeader = fmt.Errorf("header longer than %d KiB", MaxHeader>>10)
 
 func (m *Message) readHeader() {
-	for _, f := range m.fields {
-		switch {
-		case is(f.name, "message-id") && m.ID == "":
-			if l := ids(unfold(f.value)); len(l) > 0 {
+	for fields := m.header.Fields(); fields.Next(); {
+		switch v := fields.Value(); fields.Key() {
+		case "Message-Id":
+			if l := ids(v); len(l) > 0 && m.ID == "" {
 				m.ID = l[0]
 			}
-		case is(f.name, "from") && m.From == (Address{}):
-			m.From = ParseAddress(DecodeHeader(unfold(f.value)))
-		case is(f.name, "reply-to"):
-			m.ReplyTo = append(m.ReplyTo, ParseAddresses(DecodeHeader(unfold(f.value)))...)
-		case is(f.name, "subject") && m.Subject == "":
-			m.Subject = cleanSpace(DecodeHeader(unfold(f.value)))
-		case is(f.name, "date") && m.Date.IsZero():
-			m.Date = ParseDate(string(unfold(f.value)))
-		case is(f.name, "in-reply-to") && m.InReplyTo == nil:
-			// Some mailers write prose with several ids; only <> counts then.
-			m.InReplyTo = ids(unfold(f.value))
-		case is(f.name, "references"):
-			m.References = append(m.References, ids(unfold(f.value))...)
-		case is(f.name, "list-id"):
-			id := DecodeHeader(unfold(f.value))
+		case "From":
+			if m.From == (Address{}) {
+				m.From = ParseAddress(DecodeHeader([]byte(v)))
+			}
+		case "Reply-To":
+			m.ReplyTo = append(m.ReplyTo, ParseAddresses(DecodeHeader([]byte(v)))...)
+		case "Subject":
+			if m.Subject == "" {
+				m.Subject = cleanSpace(DecodeHeader([]byte(v)))
+			}
+		case "Date":
+			if m.Date.IsZero() {
+				m.Date = ParseDate(v)
+			}
+		case "In-Reply-To":
+			if m.InReplyTo == nil {
+				// Some mailers write prose with several ids; only <> counts then.
+				m.InReplyTo = ids(v)
+			}
+		case "References":
+			m.References = append(m.References, ids(v)...)
+		case "List-Id":
+			id := DecodeHeader([]byte(v))
 			if i, j := strings.LastIndexByte(id, '<'), strings.LastIndexByte(id, '>'); i >= 0 && j > i {
 				id = id[i+1 : j]
 			}
@@ -154,43 +163,18 @@ func (m *Message) readHeader() {
 	}
 }
 
-// is compares a field's name with one in lower case.
-func is(name []byte, lower string) bool {
-	if len(name) != len(lower) {
-		return false
-	}
-	for i, c := range name {
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // Header is the decoded first field of that name, in any case; "" if there is none.
 func (m *Message) Header(name string) string {
-	name = strings.ToLower(name)
-	for _, f := range m.fields {
-		if is(f.name, name) {
-			return DecodeHeader(unfold(f.value))
-		}
-	}
-	return ""
+	return DecodeHeader([]byte(m.header.Get(name)))
 }
 
 // Headers are all decoded fields of that name, in order.
 func (m *Message) Headers(name string) []string {
-	name = strings.ToLower(name)
-	var out []string
-	for _, f := range m.fields {
-		if is(f.name, name) {
-			out = append(out, DecodeHeader(unfold(f.value)))
-		}
+	values := m.header.Values(name)
+	for i, v := range values {
+		values[i] = DecodeHeader([]byte(v))
 	}
-	return out
+	return values
 }
 
 // Key names the message: its ID, or the hash of its bytes if it has none.

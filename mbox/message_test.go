@@ -113,6 +113,8 @@ func TestLimits(t *testing.T) {
 		"line":           {"From: a@example.com\n\n+" + strings.Repeat("a", 2<<20) + "\n", "line 3 longer than 1 MiB"},
 		"mail":           {"From: a@example.com\n\n" + strings.Repeat("a\n", 5<<20), "mail larger than 8 MiB"},
 		"transfer":       {"From: a@example.com\nContent-Transfer-Encoding: x-uue\n\nb\xe9gin\n", `unknown Content-Transfer-Encoding "x-uue"`},
+		"only =":         {"From: a@example.com\nContent-Transfer-Encoding: x\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Transfer-Encoding: quoted-printable\n\n" + strings.Repeat("=", 1<<19) + "\n--b\n\nx\n", "unexpected EOF: the multipart's closing boundary is missing, the mail was cut off"},
+		"only padding":   {"From: a@example.com\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Transfer-Encoding: base64\n\n" + strings.Repeat("YQ==\n", 1<<18) + "\n--b\n\nx\n", "unexpected EOF: the multipart's closing boundary is missing, the mail was cut off"},
 		"never closed":   {"From: a@example.com\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nx\n", "unexpected EOF: the multipart's closing boundary is missing, the mail was cut off"},
 		"no mail at all": {"\x7fELF\x02\x01\x01\n\n", "no mail header"},
 		"empty":          {"", "no mail header"},
@@ -132,6 +134,68 @@ func TestLimits(t *testing.T) {
 				t.Errorf("took %v", took)
 			}
 		})
+	}
+}
+
+// TestSloppyMail has mail that go-message alone gives up or reads otherwise than
+// git mailinfo.
+func TestSloppyMail(t *testing.T) {
+	const multipart = "From: a@example.com\nContent-Type: multipart/mixed; boundary=b\n\n--b\n"
+	const qp = "From: a@example.com\nContent-Transfer-Encoding: quoted-printable\n\n"
+	const base64 = "From: a@example.com\nContent-Transfer-Encoding: base64\n\n"
+	long := strings.Repeat("a b\te=", 2000)
+	for name, tc := range map[string]struct {
+		raw  string
+		want []string // the parts' bodies
+	}{
+		"a bad line in the header":         {"From: a@example.com\nbad line\nContent-Transfer-Encoding: base64\n\nYWJj\n", []string{"abc"}},
+		"a bad line in a part's header":    {multipart + "X-A: 1\nbad line\nContent-Transfer-Encoding: base64\n\nYWJj\n--b--\n", []string{"abc"}},
+		"a part without a header":          {multipart + "just text\n--b--\n", []string{"just text\n"}},
+		"a part that is all header":        {multipart + "X-A: 1\n--b\n\nx\n--b--\n", []string{"", "x\n"}},
+		"no parts":                         {strings.Replace(multipart, "--b\n", "--b--\n", 1), nil},
+		"a line like a boundary":           {multipart + "\nx\n--b-1\n--b c\n--b--\n", []string{"x\n--b-1\n--b c\n"}},
+		"line ends that change":            {multipart + "\r\nx\r\n--b\r\n\r\ny\n--b--\n", []string{"x\n", "y\n"}},
+		"a boundary like an assignment":    {"From: a@example.com\nContent-Type: multipart/mixed; boundary==b=\n\n--=b=\n\nx\n--=b=--\n", []string{"x\n"}},
+		"an inner multipart without end":   {multipart + "Content-Type: multipart/mixed; boundary=b-1\n\n--b-1\n\nx\n--b-1\n\ny\n--b--\n", []string{"x\n", "y\n"}},
+		"a charset that the body belies":   {"From: a@example.com\nContent-Type: text/plain; charset=utf-16\n\n+caf\xe9\n", []string{"+caf\xe9\n"}},
+		"quoted-printable, blanks":         {qp + "+a \n \n-b\t\n", []string{"+a \n \n-b\t\n"}},
+		"quoted-printable, = alone":        {qp + "a = b=\nc=3Dd =  \ne=zz\n", []string{"a = bc=d e=zz\n"}},
+		"quoted-printable, bytes":          {qp + "\x0c\x1b\xe9\rx\n", []string{"\x0c\x1b\xe9\rx\n"}},
+		"quoted-printable, a long line":    {qp + strings.ReplaceAll(long, "=", "=3D") + "\n", []string{long + "\n"}},
+		"base64 with a footer":             {base64 + "YWJj\nYQ==\n__\nThe list\n", []string{"abca"}},
+		"base64 with padding in the midst": {base64 + "YWJj\nYQ==\nYWJj\n", []string{"abcaabc"}},
+		"base64 without padding":           {base64 + "YWJj\nYQ\n", []string{"abca"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := ParseMessage([]byte(tc.raw), "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range m.Parts {
+				got = append(got, string(p.Body))
+			}
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestDecodeHeader(t *testing.T) {
+	for in, want := range map[string]string{
+		"=?utf-8?q?caf=C3?= =?utf-8?q?=A9?=": "café", // a character cut in two
+		"=?utf-8?q?what??= x":                "what? x",
+		"=?utf-8*en?b?xI1haiDEjQ?=":          "čaj č", // no padding
+		"=?iso-8859-1?Q?=93a=94_=E9?=":       "“a” é",
+		"=?x-none?q?caf=E9?=":                "café",
+		"a=?utf-8?q?b?=c":                    "abc",
+		"=?iso-2022-jp?B?GyRCJCIbKEI=?=":     "あ",
+		"=?utf-8?x?b?=":                      "=?utf-8?x?b?=",
+	} {
+		if got := DecodeHeader([]byte(in)); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
 	}
 }
 

@@ -4,31 +4,36 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/url"
+	"io"
 	"strings"
+
+	"github.com/emersion/go-message"
+	"github.com/emersion/go-message/textproto"
 )
 
-// walker collects the leaves of a mail's MIME tree.
+// walker collects the leaves of a mail's MIME tree. go-message splits multiparts
+// and undoes transfer encodings; what stands before it here mends what it would
+// give up a mail for and git mailinfo reads.
 type walker struct {
 	message  *Message
 	parts    int
 	stripped bool // one CR per line is off already
 }
 
-func (w *walker) walk(fields []field, body []byte, depth int) error {
+func (w *walker) walk(h message.Header, body []byte, depth int) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("MIME parts nested deeper than %d", MaxDepth)
 	}
-	typ, params := contentType(fields)
+	typ, params := contentType(h)
 	if boundary := params["boundary"]; strings.HasPrefix(typ, "multipart/") && boundary != "" {
 		return w.multipart(typ, boundary, body, depth)
 	}
 	w.parts++
 	if w.parts > MaxParts {
-		return fmt.Errorf("more than %d MIME parts", MaxParts)
+		return errParts
 	}
 	part := Part{Type: typ, Charset: params["charset"], Name: params["name"]}
-	if disposition, p := parseValue(value(fields, "content-disposition")); disposition != "" {
+	if disposition, p := parameters(h.Get("Content-Disposition"), h.ContentDisposition); disposition != "" {
 		part.Attached = disposition == "attachment"
 		if p["filename"] != "" {
 			part.Name = p["filename"]
@@ -37,7 +42,7 @@ func (w *walker) walk(fields []field, body []byte, depth int) error {
 	part.Text = isText(part)
 	if part.Text {
 		var err error
-		if part.Body, err = w.decode(fields, params, body); err != nil {
+		if part.Body, err = w.decode(h, params, body); err != nil {
 			return err
 		}
 	}
@@ -46,9 +51,65 @@ func (w *walker) walk(fields []field, body []byte, depth int) error {
 }
 
 func (w *walker) multipart(typ, boundary string, body []byte, depth int) error {
-	delim := []byte("--" + boundary)
-	start := -1 // of the open part
 	first := len(w.message.Parts)
+	repaired, closed, err := repairParts(body, boundary)
+	if err != nil {
+		return err
+	}
+	if !closed && (depth == 0 || len(repaired) == 0) {
+		return errCutOff
+	}
+	// Inside, the parent is closed, so nothing is lost but the closing line.
+	reader := textproto.NewMultipartReader(bytes.NewReader(repaired), partMark)
+	for {
+		part, err := reader.NextPart()
+		if err == io.EOF {
+			w.pick(typ, first)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var content bytes.Buffer
+		if _, err := content.ReadFrom(part); err != nil {
+			return err
+		}
+		if part.Header.Len() > 0 || content.Len() > 0 {
+			err = w.walk(message.Header{Header: part.Header}, content.Bytes(), depth+1)
+		} else if w.parts++; w.parts > MaxParts {
+			err = errParts
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// partMark is the boundary that repairParts writes.
+const partMark = "part\x00"
+
+// repairParts writes a multipart's body so that go-message loses nothing of it.
+// go-message gives up the whole mail for one bad line in a part's header, for a
+// line that goes on behind the boundary ("--b-1" in a diff, or the boundary of a
+// multipart inside), and for line ends that change; and it takes the newline
+// before a boundary, which a diff's last line needs. What is given ends in a
+// closing line if it has any part; closed says whether the body had one.
+func repairParts(body []byte, boundary string) (repaired []byte, closed bool, err error) {
+	delim, last := []byte("--"+boundary), "\n--"+partMark+"--"
+	out := make([]byte, 0, len(body)+len(body)/8)
+	start := -1 // of the open part
+	part := func(b []byte) error {
+		head, rest, tooLong := headerBlock(b)
+		if tooLong {
+			return fmt.Errorf("header of a MIME part longer than %d KiB", MaxHeader>>10)
+		}
+		out = append(append(out, "\n--"+partMark+"\n"...), head...)
+		if n := len(head); n > 0 && head[n-1] != '\n' {
+			out = append(out, '\n')
+		}
+		out = append(append(out, '\n'), rest...)
+		return nil
+	}
 	for pos := 0; pos < len(body); {
 		i := bytes.Index(body[pos:], delim)
 		if i < 0 {
@@ -63,39 +124,28 @@ func (w *walker) multipart(typ, boundary string, body []byte, depth int) error {
 			continue
 		}
 		if start >= 0 {
-			if err := w.part(body[start:i], depth); err != nil {
-				return err
+			if err := part(body[start:i]); err != nil {
+				return nil, false, err
 			}
 		}
 		if closing {
-			w.pick(typ, first)
-			return nil
+			return append(out, last...), true, nil
 		}
 		start, pos = end, end
 	}
-	if depth > 0 && start >= 0 {
-		// The parent is closed, so nothing is lost but this closing line.
-		err := w.part(body[start:], depth)
-		w.pick(typ, first)
-		return err
+	if start < 0 {
+		return nil, false, nil
 	}
-	return errors.New("unexpected EOF: the multipart's closing boundary is missing, the mail was cut off")
+	if err := part(body[start:]); err != nil {
+		return nil, false, err
+	}
+	return append(out, last...), false, nil
 }
 
-func (w *walker) part(b []byte, depth int) error {
-	if len(b) == 0 {
-		w.parts++
-		if w.parts > MaxParts {
-			return fmt.Errorf("more than %d MIME parts", MaxParts)
-		}
-		return nil
-	}
-	fields, rest, tooLong := parseHeader(b)
-	if tooLong {
-		return fmt.Errorf("header of a MIME part longer than %d KiB", MaxHeader>>10)
-	}
-	return w.walk(fields, rest, depth+1)
-}
+var (
+	errCutOff = errors.New("unexpected EOF: the multipart's closing boundary is missing, the mail was cut off")
+	errParts  = fmt.Errorf("more than %d MIME parts", MaxParts)
+)
 
 // pick keeps of a multipart/alternative the last plain text, and of a
 // multipart/signed all but the signature.
@@ -133,8 +183,8 @@ func isText(p Part) bool {
 }
 
 // decode undoes transfer encoding, CRs and format=flowed.
-func (w *walker) decode(fields []field, params map[string]string, body []byte) ([]byte, error) {
-	cte := strings.ToLower(strings.TrimSpace(string(unfold(value(fields, "content-transfer-encoding")))))
+func (w *walker) decode(h message.Header, params map[string]string, body []byte) ([]byte, error) {
+	cte := strings.ToLower(h.Get("Content-Transfer-Encoding"))
 	cr := !w.stripped
 	switch cte {
 	case "", "7bit", "8bit", "binary", "8-bit", "7-bit":
@@ -157,31 +207,104 @@ func (w *walker) decode(fields []field, params map[string]string, body []byte) (
 	return body, nil
 }
 
-// decodeQuotedPrintable follows RFC 2045 and keeps what is not encoded properly.
+// transferDecoded has go-message undo a transfer encoding, as far as it comes. It
+// is told no Content-Type, so that it leaves the charset alone.
+func transferDecoded(encoding string, body []byte) []byte {
+	var h message.Header
+	h.Set("Content-Transfer-Encoding", encoding)
+	entity, err := message.New(h, bytes.NewReader(body))
+	if err != nil {
+		return body
+	}
+	out, _ := io.ReadAll(entity.Body)
+	return out
+}
+
+// decodeBase64 has go-message decode what is base64. go-message stops at a
+// foreign character and behind padding, and drops the last bytes if padding is
+// missing; so lines with foreign characters (a list's footer) are left out, what
+// follows padding is decoded by itself, as in git mailinfo, and padding is added.
+func decodeBase64(in []byte) []byte {
+	var out []byte
+	clean := make([]byte, 0, len(in)+3)
+	decode := func() {
+		clean = append(clean, "==="[:-len(clean)&3]...)
+		out = append(out, transferDecoded("base64", clean)...)
+		clean = clean[:0]
+	}
+	padded := 0
+	for pos := 0; pos < len(in) && padded < maxPadded; {
+		end := lineEnd(in, pos)
+		line := bytes.TrimSpace(in[pos:end])
+		pos = end
+		body := bytes.TrimRight(line, "=")
+		if bytes.ContainsFunc(body, func(r rune) bool { return !isBase64(r) }) {
+			continue
+		}
+		clean = append(clean, body...)
+		if len(body) < len(line) {
+			decode()
+			padded++
+		}
+	}
+	decode()
+	return out
+}
+
+// maxPadded bounds the pieces of one base64 text that end in padding: each has
+// its cost, and a mail has room for millions of them.
+const maxPadded = 1000
+
+func isBase64(r rune) bool {
+	return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '+' || r == '/'
+}
+
+// decodeQuotedPrintable has go-message decode it after encoding what a sloppy
+// sender left as it was. git mailinfo keeps that, where go-message stops at
+// control characters, at a = that begins no code and in lines longer than its
+// buffer, and drops blanks at a line's end, which may be a diff's.
 func decodeQuotedPrintable(in []byte) []byte {
-	if bytes.IndexByte(in, '=') < 0 {
-		return in
-	}
-	out := make([]byte, 0, len(in))
-	for {
-		i := bytes.IndexByte(in, '=')
-		if i < 0 {
-			return append(out, in...)
+	const hex = "0123456789ABCDEF"
+	clean := make([]byte, 0, len(in)+len(in)/16)
+	column := 0
+	for i := 0; i < len(in); i++ {
+		if column++; column > 1000 {
+			clean, column = append(clean, "=\n"...), 0
 		}
-		out = append(out, in[:i]...)
-		in = in[i+1:]
-		if len(in) >= 2 && unhex(in[0]) >= 0 && unhex(in[1]) >= 0 {
-			out = append(out, byte(unhex(in[0])<<4|unhex(in[1])))
-			in = in[2:]
+		c, after := in[i], in[i+1:]
+		escape := false
+		switch {
+		case c == '\n':
+			column = 0
+		case c == '=' && len(after) >= 2 && isHex(after[0]) && isHex(after[1]):
+			clean = append(clean, c, after[0], after[1])
+			i += 2
 			continue
+		case c == '=':
+			if blanks := bytes.TrimLeft(after, " \t\r"); len(blanks) == 0 || blanks[0] == '\n' {
+				clean, column = append(clean, "=\n"...), 0
+				i += len(after) - len(blanks) + min(len(blanks), 1)
+				continue
+			}
+			escape = true
+		case c == ' ' || c == '\t':
+			escape = len(after) == 0 || after[0] == '\n' || after[0] == '\r'
+		case c == '\r':
+			escape = len(after) == 0 || after[0] != '\n'
+		default:
+			escape = c < ' ' || c > '~'
 		}
-		end := lineEnd(in, 0)
-		if len(bytes.TrimSpace(in[:end])) == 0 {
-			in = in[end:] // soft line break
-			continue
+		if escape {
+			clean = append(clean, '=', hex[c>>4], hex[c&15])
+		} else {
+			clean = append(clean, c)
 		}
-		out = append(out, '=')
 	}
+	return transferDecoded("quoted-printable", clean)
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
 // unflow undoes format=flowed (RFC 3676) as git mailinfo does: one blank is
@@ -216,96 +339,34 @@ func unflow(in []byte, delSp bool) []byte {
 	return out
 }
 
-// value is the first field of that name, still folded.
-func value(fields []field, lower string) []byte {
-	for _, f := range fields {
-		if is(f.name, lower) {
-			return f.value
-		}
-	}
-	return nil
-}
-
 // contentType gives the media type, text/plain if there is none, and the parameters.
-func contentType(fields []field) (string, map[string]string) {
-	typ, params := parseValue(value(fields, "content-type"))
-	if typ == "" || !strings.Contains(typ, "/") {
+func contentType(h message.Header) (string, map[string]string) {
+	typ, params := parameters(h.Get("Content-Type"), h.ContentType)
+	if !strings.Contains(typ, "/") {
 		typ = "text/plain"
 	}
 	return typ, params
 }
 
-// parseValue reads `main; key=value; key="value"` leniently. Keys are lower
-// case; the extended form key*=charset”value of RFC 2231 is decoded and
-// continuations key*0, key*1 are joined.
-func parseValue(v []byte) (string, map[string]string) {
-	if v == nil {
-		return "", nil
+// parameters gives what parse makes of a value, main; key=value; key="value", or
+// a lenient reading if parse refuses: for one unquoted blank or =, as in a file
+// name or a boundary, it would lose all parameters.
+func parameters(value string, parse func() (string, map[string]string, error)) (string, map[string]string) {
+	if main, params, err := parse(); err == nil {
+		return main, params
 	}
-	s := string(unfold(v))
-	main, rest, _ := strings.Cut(s, ";")
-	main = strings.ToLower(strings.TrimSpace(main))
-	var params map[string]string
-	for rest != "" {
-		var key, val string
-		rest = strings.TrimLeft(rest, " \t;")
-		i := strings.IndexAny(rest, "=;")
-		if i < 0 {
-			break
-		}
-		if rest[i] == ';' {
-			rest = rest[i+1:]
-			continue
-		}
-		key = strings.ToLower(strings.TrimSpace(rest[:i]))
-		val, rest = paramValue(strings.TrimLeft(rest[i+1:], " \t"))
-		if base, no, ok := strings.Cut(key, "*"); ok {
-			key = base
-			if no == "" || strings.HasSuffix(no, "*") {
-				if parts := strings.SplitN(val, "'", 3); len(parts) == 3 {
-					val = parts[2]
-				}
-				if dec, err := url.PathUnescape(val); err == nil {
-					val = dec
-				}
+	main, rest, _ := strings.Cut(value, ";")
+	params := map[string]string{}
+	for param := range strings.SplitSeq(rest, ";") {
+		key, val, ok := strings.Cut(param, "=")
+		key = strings.ToLower(strings.TrimSpace(key))
+		if _, twice := params[key]; ok && !twice {
+			val = strings.TrimSpace(val)
+			if quoted, ok := strings.CutPrefix(val, `"`); ok {
+				val, _, _ = strings.Cut(quoted, `"`)
 			}
-			if no != "" && !strings.HasPrefix(no, "0") {
-				val = params[key] + val
-			}
-		}
-		if params == nil {
-			params = make(map[string]string, 4)
-		}
-		if _, dup := params[key]; !dup || strings.HasPrefix(val, params[key]) {
 			params[key] = val
 		}
 	}
-	return main, params
-}
-
-// paramValue reads one value, quoted or not, and gives what follows it.
-func paramValue(s string) (string, string) {
-	if !strings.HasPrefix(s, `"`) {
-		i := strings.IndexByte(s, ';')
-		if i < 0 {
-			return strings.TrimSpace(s), ""
-		}
-		return strings.TrimSpace(s[:i]), s[i+1:]
-	}
-	var out strings.Builder
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			if i+1 < len(s) {
-				i++
-				out.WriteByte(s[i])
-			}
-		case '"':
-			_, rest, _ := strings.Cut(s[i+1:], ";")
-			return out.String(), rest
-		default:
-			out.WriteByte(s[i])
-		}
-	}
-	return out.String(), ""
+	return strings.ToLower(strings.TrimSpace(main)), params
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 )
 
 // Format says how a mailbox quotes lines that look like its separators.
@@ -122,9 +123,9 @@ func (r *Reader) problem(raw []byte, position, text string) *Problem {
 	if bytes.HasPrefix(raw, fromMark) {
 		raw = raw[lineEnd(raw, 0):]
 	}
-	fields, _, _ := parseHeader(raw[:min(len(raw), MaxHeader)])
+	h, _, _ := readHeader(raw[:min(len(raw), MaxHeader)])
 	p := &Problem{Position: position, Error: text}
-	if l := ids(unfold(value(fields, "message-id"))); len(l) > 0 {
+	if l := ids(h.Get("Message-Id")); len(l) > 0 {
 		p.MessageID = l[0]
 	}
 	return p
@@ -252,8 +253,8 @@ func (r *Reader) byContentLength() (int, bool) {
 	if i := bytes.Index(head[:max(blank, 0)], []byte("\nContent-Length:")); i < 0 {
 		return 0, false
 	}
-	fields, _, _ := parseHeader(head[lineEnd(head, 0) : blank+2])
-	n, err := strconv.Atoi(string(bytes.TrimSpace(value(fields, "content-length"))))
+	h, _, _ := readHeader(head[lineEnd(head, 0) : blank+2])
+	n, err := strconv.Atoi(strings.TrimSpace(h.Get("Content-Length")))
 	if err != nil || n < 0 || n > MaxMail {
 		return 0, false
 	}
@@ -278,11 +279,11 @@ func (r *Reader) byContentLength() (int, bool) {
 func (r *Reader) closing() []byte {
 	head := r.buf[lineEnd(r.buf, r.start):]
 	head = head[:min(len(head), MaxHeader)]
-	fields, _, tooLong := parseHeader(head)
+	h, _, tooLong := readHeader(head)
 	if tooLong {
 		return nil
 	}
-	typ, params := contentType(fields)
+	typ, params := contentType(h)
 	if len(typ) < 10 || typ[:10] != "multipart/" || params["boundary"] == "" {
 		return nil
 	}
