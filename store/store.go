@@ -6,7 +6,7 @@
 // WAL mode, so one process may read while another measures. Nothing is judged,
 // rendered or sent here.
 //
-//	s, err := store.Open(ctx, "sqlite:/home/ada/.local/state/patchbench/bot.db")
+//	s, err := store.Open(ctx, "sqlite:bot.db")
 //	err = s.Save(ctx, e)                  // before measuring, and again after it
 //	err = s.AddSamples(ctx, e.ID, batch)  // in between, as often as wanted
 package store

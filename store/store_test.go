@@ -38,7 +38,7 @@ func sample(id string) *Evaluation {
 		Created: time.Date(2026, 11, 30, 9, 8, 7, 123456789, time.UTC),
 		Series: &mbox.Series{
 			MessageID: "one@example.org", Subject: "table: grow by half", Version: 2, Total: 1, Received: 1, Complete: true,
-			Author: mbox.Address{Name: "Ada \u202e Example", Email: "ada@example.org"},
+			Author: mbox.Address{Name: "Ada \u202e Example", Email: "one@example.org"},
 			Date:   time.Date(2026, 11, 29, 1, 2, 3, 0, time.FixedZone("", 2*3600)),
 			Tags:   []string{"RFC"}, Missing: []int{}, Lists: []string{},
 			Patches: []mbox.Patch{{N: 1, Subject: "table: grow by half", Files: []string{"a <b>.c"}, Style: mbox.StyleGit}},

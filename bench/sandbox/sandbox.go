@@ -58,7 +58,7 @@ type Facts struct {
 	// Path is the PATH of programs.
 	Path string
 	// Hidden lists the folders of the bot's PATH that programs do not see, each
-	// with the reason: "/home/ann/bin: not a toolchain known".
+	// with the reason: "/srv/tools/bin: not a toolchain known".
 	Hidden []string
 }
 

@@ -11,7 +11,7 @@
 //	Patch 2 makes hash slower: cpu +5.1 % (4.6 .. 5.5)
 //
 //	Series    kit: cleaner hash, faster table (v2, 5 patches)
-//	Author    Ada Example <ada@example.org>
+//	Author    Some Author <one@example.org>
 //	Base      3f9a2c1d0b7e (branch): tip of main
 //
 //	Base against the whole series

@@ -26,7 +26,7 @@ func New(headline string, verdict bench.Verdict, subjects ...string) Builder {
 		ID: "20261130-3f9a2c", Created: time.Date(2026, 11, 30, 9, 8, 7, 0, time.UTC),
 		Series: &mbox.Series{
 			MessageID: "20261129.kit@example.org", Subject: "kit: cleaner hash, faster table", Version: 1,
-			Total: m, Received: m, Complete: true, Author: mbox.Address{Name: "Ada Example", Email: "ada@example.org"},
+			Total: m, Received: m, Complete: true, Author: mbox.Address{Name: "Some Author", Email: "one@example.org"},
 			Date: time.Date(2026, 11, 29, 20, 0, 0, 0, time.UTC), Tags: []string{}, Missing: []int{}, Lists: []string{"kit@lists.example.org"},
 		},
 		Base:  mbox.Base{Commit: "3f9a2c1d0b7e4a5968778695a4b3c2d1e0f00112", How: mbox.HowBaseCommit, Reason: "named in the cover letter"},
