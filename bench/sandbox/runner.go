@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -32,13 +33,14 @@ type Runner struct {
 
 	cmd     *exec.Cmd
 	orders  *os.File
-	answers chan answer   // closed when the runner's end of the pipe is closed
+	answers chan answer   // closed when the runner's end of the pipe is closed; holds one that nobody waits for
 	exited  chan struct{} // closed when the process has been waited for
 	stderr  tail          // what bubblewrap and the runner complain of
 
 	busy   sync.Mutex // held during a Do
 	encode *json.Encoder
 	closed sync.Once
+	over   atomic.Pointer[error] // why there are no more results
 }
 
 // Start starts a box. It stays until Close, until the bot ends, or until ctx is
@@ -49,7 +51,7 @@ func (s *Sandbox) Start(ctx context.Context, b Box) (*Runner, error) {
 		return nil, fmt.Errorf("start box: %w", err)
 	}
 	l := b.Limits.withDefaults()
-	r := &Runner{answers: make(chan answer), exited: make(chan struct{})}
+	r := &Runner{answers: make(chan answer, 1), exited: make(chan struct{})}
 	set := setup{Boxed: !s.opts.Unsafe, Limits: l, Path: s.facts.Path, Tmp: "/tmp", Empty: []string{"/tmp", "/dev/shm"}}
 	if hasQueues() {
 		set.Empty = append(set.Empty, "/dev/mqueue")
@@ -181,9 +183,22 @@ func pipeWith(text string) (*os.File, error) {
 	return in, nil
 }
 
+// errClosed is what a Do returns that Close cuts short, or that comes after it.
+var errClosed = errors.New("the box was closed")
+
 // ask sends an order and waits for the answer. When ctx is cancelled the run is
 // cancelled too and ctx.Err() returned; the runner can be used again.
 func (r *Runner) ask(ctx context.Context, o order, wait time.Duration) (answer, error) {
+	a, err := r.exchange(ctx, o, wait)
+	// A runner that ends kills its program, and may still tell of that as if the
+	// program had ended by itself.
+	if over := r.over.Load(); over != nil && ctx.Err() == nil {
+		return answer{}, *over
+	}
+	return a, err
+}
+
+func (r *Runner) exchange(ctx context.Context, o order, wait time.Duration) (answer, error) {
 	if err := r.encode.Encode(o); err != nil {
 		return answer{}, r.gone(err)
 	}
@@ -210,11 +225,13 @@ func (r *Runner) ask(ctx context.Context, o order, wait time.Duration) (answer, 
 			}
 		case <-late.C:
 			// It hangs: the process cannot be killed, or the machine stands still.
+			err := fmt.Errorf("the runner did not answer within %s and was killed", wait)
+			r.over.CompareAndSwap(nil, &err)
 			r.kill()
 			if ctx.Err() != nil {
 				return answer{}, ctx.Err()
 			}
-			return answer{}, fmt.Errorf("the runner did not answer within %s and was killed", wait)
+			return answer{}, err
 		}
 	}
 }
@@ -296,12 +313,9 @@ func (r *Runner) Path(inside string) string {
 func (r *Runner) Close() error {
 	var err error
 	r.closed.Do(func() {
+		r.over.CompareAndSwap(nil, &errClosed)
 		// The runner ends when its orders do, and with it the whole box.
 		r.orders.Close()
-		go func() {
-			for range r.answers { // a run's last answer, which nobody waits for
-			}
-		}()
 		select {
 		case <-r.exited:
 		case <-time.After(10 * time.Second):
