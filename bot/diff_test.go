@@ -2,20 +2,15 @@ package main
 
 import (
 	"context"
-	goflag "flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"patchbench/bench"
+	"patchbench/bot/report/cases"
 	"patchbench/store"
 )
-
-var update = goflag.Bool("update", false, "write the golden files anew")
 
 // diffEvaluation is an evaluation whose rows have these steps, by name "hash cpu".
 func diffEvaluation(id string, subjects []string, rows map[string][]bench.Step, order ...string) *store.Evaluation {
@@ -94,20 +89,7 @@ func TestDiff(t *testing.T) {
 			if status != 0 {
 				return
 			}
-			golden := filepath.Join("testdata", "diff", name+".golden")
-			if *update {
-				if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				write(t, golden, stdout.String())
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), stdout.String()); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			cases.Golden(t, filepath.Join("diff", name+".golden"), stdout.String())
 		})
 	}
 }

@@ -3,14 +3,10 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,8 +19,6 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
 func render(t *testing.T, e *store.Evaluation, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -34,28 +28,11 @@ func render(t *testing.T, e *store.Evaluation, o Options) string {
 	return b.String()
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got; rewrite with -update):\n%s", path, d)
-	}
-}
-
 func TestText(t *testing.T) {
 	for name, build := range cases.All {
 		t.Run(name, func(t *testing.T) {
 			text := render(t, build().Evaluation, Options{})
-			golden(t, name+".txt", text)
+			cases.Golden(t, name+".txt", text)
 			check(t, build().Evaluation, text, 78)
 			if again := render(t, build().Evaluation, Options{}); again != text {
 				t.Error("a second rendering differs")
@@ -96,7 +73,7 @@ func check(t *testing.T, e *store.Evaluation, text string, width int) {
 func TestTextColor(t *testing.T) {
 	e := cases.All["planted"]().Evaluation
 	text := render(t, e, Options{Color: true})
-	golden(t, "color.txt", text)
+	cases.Golden(t, "color.txt", text)
 	var bare strings.Builder
 	for rest := text; rest != ""; {
 		before, after, found := strings.Cut(rest, "\x1b[")
@@ -119,7 +96,7 @@ func TestJSON(t *testing.T) {
 			if err := JSON(&a, e); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".json", a.String())
+			cases.Golden(t, name+".json", a.String())
 			for _, r := range a.String() {
 				if r != '\n' && plain.Clean(string(r)) != string(r) && r != 0x301 {
 					t.Errorf("%q stands in the JSON", r)
@@ -191,16 +168,6 @@ func TestContract(t *testing.T) {
 	}
 	if bytes.Contains(b.Bytes(), []byte(`"warnings": null`)) || !bytes.Contains(b.Bytes(), []byte(`"warnings": []`)) {
 		t.Error("an empty list is not []")
-	}
-}
-
-func TestTextFast(t *testing.T) {
-	e := cases.All["largest"]().Evaluation
-	start := time.Now()
-	render(t, e, Options{})
-	// Far above what it takes, so that a busy machine does not fail it.
-	if d := time.Since(start); d > 2*time.Second {
-		t.Errorf("took %v", d)
 	}
 }
 

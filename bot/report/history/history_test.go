@@ -2,11 +2,8 @@ package history
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,12 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbench/bench"
+	"patchbench/bot/report/cases"
 	"patchbench/bot/report/plain"
 	"patchbench/mbox"
 	"patchbench/store"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // points are evaluations a week apart, whose bases have these levels.
 func points(machine, metric, unit string, levels ...float64) []store.Point {
@@ -69,19 +65,7 @@ func TestText(t *testing.T) {
 					t.Errorf("line %d: %q", i+1, line)
 				}
 			}
-			path := filepath.Join("testdata", name+".txt")
-			if *update {
-				if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), b.String()); d != "" {
-				t.Errorf("%s (-want +got; rewrite with -update):\n%s", path, d)
-			}
+			cases.Golden(t, name+".txt", b.String())
 		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
 	"patchbench/bench"
@@ -19,10 +18,7 @@ import (
 	"patchbench/store"
 )
 
-var (
-	update = flag.Bool("update", false, "write the golden files anew")
-	out    = flag.String("out", "", "also write every page into this folder, to be looked at and validated")
-)
+var out = flag.String("out", "", "also write every page into this folder, to be looked at and validated")
 
 func render(t *testing.T, e *store.Evaluation, samples []bench.Sample) string {
 	t.Helper()
@@ -56,19 +52,7 @@ func TestWrite(t *testing.T) {
 			}
 			// Without its style sheet, which has one place.
 			got = strings.Replace(got, style, "", 1)
-			path := filepath.Join("testdata", name+".html")
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), got); d != "" {
-				t.Errorf("%s (-want +got; rewrite with -update):\n%s", path, d)
-			}
+			cases.Golden(t, name+".html", got)
 		})
 	}
 }

@@ -2,23 +2,16 @@ package long
 
 import (
 	"bytes"
-	"flag"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"patchbench/bench"
 	"patchbench/bot/report/cases"
 	"patchbench/bot/report/plain"
 	"patchbench/store"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func render(t *testing.T, e *store.Evaluation, samples []bench.Sample) string {
 	t.Helper()
@@ -48,19 +41,7 @@ func TestWrite(t *testing.T) {
 			if !slices.Contains([]string{"claims", "crash", "exact", "parameters", "same-build", "one-improvement"}, name) {
 				return
 			}
-			path := filepath.Join("testdata", name+".txt")
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), got); d != "" {
-				t.Errorf("%s (-want +got; rewrite with -update):\n%s", path, d)
-			}
+			cases.Golden(t, name+".txt", got)
 		})
 	}
 }

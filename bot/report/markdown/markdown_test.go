@@ -2,13 +2,9 @@ package markdown
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -20,8 +16,6 @@ import (
 	"patchbench/mbox"
 	"patchbench/store"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func render(t *testing.T, e *store.Evaluation) string {
 	t.Helper()
@@ -37,19 +31,7 @@ func TestWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := build().Evaluation
 			got := render(t, e)
-			path := filepath.Join("testdata", name+".md")
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), got); d != "" {
-				t.Errorf("%s (-want +got; rewrite with -update):\n%s", path, d)
-			}
+			cases.Golden(t, name+".md", got)
 			if again := render(t, e); again != got {
 				t.Error("a second rendering differs")
 			}
