@@ -29,7 +29,7 @@ var etcShown = []string{
 	"/etc/protocols", "/etc/services", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/java-*", "/etc/perl",
 }
 
-func (l Limits) withDefaults() Limits {
+func withDefaults(l Limits) Limits {
 	if l.MemoryBytes <= 0 {
 		var info syscall.Sysinfo_t
 		if syscall.Sysinfo(&info) == nil {

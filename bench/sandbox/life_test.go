@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"patchbench/bench/sandbox/runner"
 )
 
 // pipeFile makes a named pipe in dir that programs can use too.
@@ -43,13 +45,9 @@ func waitFor(t *testing.T, pipe string) {
 // watch opens all descendants of a process; gone waits until they are no more.
 func watch(t *testing.T, pid, least int) (gone func()) {
 	t.Helper()
-	procs := processes()
 	var fds []unix.PollFd
 	var programs []string
-	for other := range procs {
-		if !descends(procs, other, pid) {
-			continue
-		}
+	for _, other := range runner.Descendants(pid) {
 		fd, err := unix.PidfdOpen(other, 0)
 		if err != nil {
 			continue // ended meanwhile
@@ -162,12 +160,12 @@ func TestCloseBeforeLastAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	r := &Runner{orders: out, encode: json.NewEncoder(out), answers: make(chan answer, 1), exited: make(chan struct{})}
+	r := &Runner{orders: out, encode: json.NewEncoder(out), answers: make(chan runner.Answer, 1), exited: make(chan struct{})}
 	asked := make(chan struct{})
 	go func() {
 		defer close(r.exited)
 		dec := json.NewDecoder(in)
-		var o order
+		var o runner.Order
 		if err := dec.Decode(&o); err != nil || o.Run == nil {
 			t.Errorf("%+v, %v", o, err)
 		}
@@ -175,7 +173,7 @@ func TestCloseBeforeLastAnswer(t *testing.T) {
 		if err := dec.Decode(&o); err != io.EOF {
 			t.Errorf("more than one order: %v", err)
 		}
-		r.answers <- answer{Result: &Result{Status: -1, Signal: "SIGKILL"}}
+		r.answers <- runner.Answer{Result: &Result{Status: -1, Signal: "SIGKILL"}}
 		close(r.answers)
 	}()
 	errs := make(chan error)
@@ -274,7 +272,7 @@ func TestDeadRunner(t *testing.T) {
 }
 
 func TestMainByHand(t *testing.T) {
-	out, err := exec.Command(runnerBinary, runnerArg).CombinedOutput()
+	out, err := exec.Command(runnerBinary, runner.Arg).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "never by hand") {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"patchbench/bench/sandbox/runner"
 )
 
 // probeDone ends the probe's output; without it the probe did not get to its end.
@@ -190,7 +192,7 @@ func canReadEnvironment() bool {
 }
 
 func canOpenRunner() bool {
-	for _, fd := range []int{orderFD, answerFD} {
+	for _, fd := range []int{runner.OrderFD, runner.AnswerFD} {
 		for _, mode := range []int{os.O_RDONLY, os.O_WRONLY} {
 			f, err := os.OpenFile(fmt.Sprintf("/proc/1/fd/%d", fd), mode|syscall.O_NONBLOCK, 0)
 			if err == nil {

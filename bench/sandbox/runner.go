@@ -10,12 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"patchbench/bench/sandbox/runner"
 )
 
 const (
@@ -33,9 +34,9 @@ type Runner struct {
 
 	cmd     *exec.Cmd
 	orders  *os.File
-	answers chan answer   // closed when the runner's end of the pipe is closed; holds one that nobody waits for
-	exited  chan struct{} // closed when the process has been waited for
-	stderr  tail          // what bubblewrap and the runner complain of
+	answers chan runner.Answer // closed when the runner's end of the pipe is closed; holds one that nobody waits for
+	exited  chan struct{}      // closed when the process has been waited for
+	stderr  runner.Tail        // what bubblewrap and the runner complain of
 
 	busy   sync.Mutex // held during a Do
 	encode *json.Encoder
@@ -50,9 +51,9 @@ func (s *Sandbox) Start(ctx context.Context, b Box) (*Runner, error) {
 	if err := s.checkMounts(b); err != nil {
 		return nil, fmt.Errorf("start box: %w", err)
 	}
-	l := b.Limits.withDefaults()
-	r := &Runner{answers: make(chan answer, 1), exited: make(chan struct{})}
-	set := setup{Boxed: !s.opts.Unsafe, Limits: l, Path: s.facts.Path, Tmp: "/tmp", Empty: []string{"/tmp", "/dev/shm"}}
+	l := withDefaults(b.Limits)
+	r := &Runner{answers: make(chan runner.Answer, 1), exited: make(chan struct{})}
+	set := runner.Setup{Boxed: !s.opts.Unsafe, Limits: l, Path: s.facts.Path, Tmp: "/tmp", Empty: []string{"/tmp", "/dev/shm"}}
 	if hasQueues() {
 		set.Empty = append(set.Empty, "/dev/mqueue")
 	}
@@ -71,7 +72,7 @@ func (s *Sandbox) Start(ctx context.Context, b Box) (*Runner, error) {
 	}
 	stop := context.AfterFunc(ctx, r.kill)
 	defer stop()
-	_, err := r.ask(ctx, order{Setup: &set}, patience)
+	_, err := r.ask(ctx, runner.Order{Setup: &set}, patience)
 	if err != nil {
 		r.Close()
 		return nil, fmt.Errorf("start box: %w", err)
@@ -101,7 +102,7 @@ func (s *Sandbox) launch(r *Runner, b Box, l Limits) error {
 		}
 	}()
 	exe := "/proc/self/fd/5"
-	argv := []string{exe, runnerArg}
+	argv := []string{exe, runner.Arg}
 	attr := &syscall.SysProcAttr{
 		// A session of its own: Ctrl-C in the terminal reaches the bot alone.
 		Setsid: true,
@@ -159,7 +160,7 @@ func (s *Sandbox) launch(r *Runner, b Box, l Limits) error {
 		defer answerIn.Close()
 		dec := json.NewDecoder(answerIn)
 		for {
-			var a answer
+			var a runner.Answer
 			if dec.Decode(&a) != nil {
 				return
 			}
@@ -188,19 +189,19 @@ var errClosed = errors.New("the box was closed")
 
 // ask sends an order and waits for the answer. When ctx is cancelled the run is
 // cancelled too and ctx.Err() returned; the runner can be used again.
-func (r *Runner) ask(ctx context.Context, o order, wait time.Duration) (answer, error) {
+func (r *Runner) ask(ctx context.Context, o runner.Order, wait time.Duration) (runner.Answer, error) {
 	a, err := r.exchange(ctx, o, wait)
 	// A runner that ends kills its program, and may still tell of that as if the
 	// program had ended by itself.
 	if over := r.over.Load(); over != nil && ctx.Err() == nil {
-		return answer{}, *over
+		return runner.Answer{}, *over
 	}
 	return a, err
 }
 
-func (r *Runner) exchange(ctx context.Context, o order, wait time.Duration) (answer, error) {
+func (r *Runner) exchange(ctx context.Context, o runner.Order, wait time.Duration) (runner.Answer, error) {
 	if err := r.encode.Encode(o); err != nil {
-		return answer{}, r.gone(err)
+		return runner.Answer{}, r.gone(err)
 	}
 	late := time.NewTimer(wait)
 	defer late.Stop()
@@ -210,17 +211,17 @@ func (r *Runner) exchange(ctx context.Context, o order, wait time.Duration) (ans
 		case a, ok := <-r.answers:
 			switch {
 			case ctx.Err() != nil:
-				return answer{}, ctx.Err()
+				return runner.Answer{}, ctx.Err()
 			case !ok:
-				return answer{}, r.gone(nil)
+				return runner.Answer{}, r.gone(nil)
 			case a.Error != "":
-				return answer{}, errors.New(a.Error)
+				return runner.Answer{}, errors.New(a.Error)
 			}
 			return a, nil
 		case <-done:
 			done = nil
 			late.Reset(5 * time.Second)
-			if r.encode.Encode(order{Cancel: true}) != nil {
+			if r.encode.Encode(runner.Order{Cancel: true}) != nil {
 				r.kill()
 			}
 		case <-late.C:
@@ -229,9 +230,9 @@ func (r *Runner) exchange(ctx context.Context, o order, wait time.Duration) (ans
 			r.over.CompareAndSwap(nil, &err)
 			r.kill()
 			if ctx.Err() != nil {
-				return answer{}, ctx.Err()
+				return runner.Answer{}, ctx.Err()
 			}
-			return answer{}, err
+			return runner.Answer{}, err
 		}
 	}
 }
@@ -278,7 +279,7 @@ func (r *Runner) Do(ctx context.Context, c Command) (Result, error) {
 		env[i] = name + "=" + strings.Join(parts, ":")
 	}
 	c.Env = env
-	a, err := r.ask(ctx, order{Run: &c}, c.Timeout+patience)
+	a, err := r.ask(ctx, runner.Order{Run: &c}, c.Timeout+patience)
 	if err != nil {
 		if ctx.Err() != nil {
 			return Result{}, ctx.Err()
@@ -340,24 +341,11 @@ func (r *Runner) removeTmp() error {
 	if r.tmp == "" {
 		return nil
 	}
-	if err := empty(r.tmp, 0o700); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := runner.Empty(r.tmp, 0o700); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove %s: %w", r.tmp, err)
 	}
 	if err := os.Remove(r.tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil
-}
-
-// size writes a number of bytes for people: "64 MiB", "1000 bytes".
-func size(bytes int64) string {
-	if bytes >= 1<<20 && bytes%(1<<20) == 0 {
-		return strconv.FormatInt(bytes>>20, 10) + " MiB"
-	}
-	return strconv.FormatInt(bytes, 10) + " bytes"
-}
-
-// seconds writes a duration for people: "600 s", "1.5 s".
-func seconds(d time.Duration) string {
-	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
 }

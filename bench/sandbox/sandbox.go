@@ -19,6 +19,8 @@ package sandbox
 import (
 	"errors"
 	"time"
+
+	"patchbench/bench/sandbox/runner"
 )
 
 // ErrNone is returned by Open when there is no working sandbox on this machine.
@@ -68,18 +70,6 @@ type Mount struct {
 	Write        bool
 }
 
-// Limits bounds one box. A zero field means the default named.
-type Limits struct {
-	// MemoryBytes bounds the private writable memory of one process
-	// (RLIMIT_DATA: heap, stacks of threads, private mappings; address space that
-	// is only reserved does not count, so that Go and Java programs start); at
-	// least 256 MiB, 0: three quarters of the machine's memory.
-	MemoryBytes int64
-	Processes   int   // processes and threads in the box; 0: 4096; not bounded in unsafe mode
-	DiskBytes   int64 // size of /tmp; 0: 1 GiB
-	OutputBytes int64 // what a program may print; 0: 64 MiB
-}
-
 // Box is the surroundings of programs. The system (/usr, /bin, /lib, parts of
 // /etc, and toolchains on PATH) is there, read-only; /tmp is private and empty.
 type Box struct {
@@ -87,75 +77,12 @@ type Box struct {
 	Limits Limits
 }
 
-// Command is one program to run in a box.
-type Command struct {
-	// Args is the program and its arguments, found on the box's PATH.
-	Args []string
-	// Env is the whole environment beside PATH, HOME, TMPDIR, LANG and TZ,
-	// which are the same for every command; entries here win.
-	Env []string
-	Dir string // a path inside the box
-	// Stdin is a file inside the box; "" means /dev/null.
-	Stdin   string
-	Timeout time.Duration // 0: 10 minutes
-	// Peaks asks for RSSBytes and SizeBytes, by following the processes with ptrace.
-	Peaks bool
-	// KeepStdout is how many bytes of standard output to return, at most 16 MiB.
-	KeepStdout int64
-	// KeepTmp leaves /tmp as the program left it, for the next command of the
-	// same run (prepare, run, cleanup); otherwise it is emptied afterwards.
-	KeepTmp bool
-}
-
-// Result tells what a program did. Time and memory are those of the program and
-// its descendants alone, neither the runner's nor the sandbox's.
-type Result struct {
-	// Status is the exit status, -1 if a signal or limit ended the program.
-	Status int `json:"status"`
-	// Signal is the name of the signal that ended it: "SIGSEGV"; else "". When a
-	// shell (`sh -c`) ended with 128 + n for a signal n that kills programs, it is
-	// that signal's name too, and Status stays as the shell gave it.
-	Signal string `json:"signal,omitempty"`
-	// Limit says which limit ended it, in words: "timed out after 600 s"; else "".
-	Limit string `json:"limit,omitempty"`
-	// NotStarted says why the program could not be started; else "".
-	NotStarted string        `json:"not_started,omitempty"`
-	Wall       time.Duration `json:"wall"`
-	User       time.Duration `json:"user"`
-	Sys        time.Duration `json:"sys"`
-	// RSSBytes and SizeBytes are the peak resident and peak virtual size of the
-	// largest process (VmHWM and VmPeak at its exit); 0 if Peaks was not asked
-	// for. A process that replaces itself by exec counts with its last program.
-	RSSBytes  int64 `json:"rss_bytes"`
-	SizeBytes int64 `json:"size_bytes"`
-	// RSSSumBytes is the sum of the peaks of all processes.
-	RSSSumBytes int64 `json:"rss_sum_bytes"`
-	Faults      int64 `json:"faults"` // minor page faults
-	MajorFaults int64 `json:"major_faults"`
-	// Switches, voluntary and not.
-	Voluntary   int64 `json:"voluntary"`
-	Involuntary int64 `json:"involuntary"`
-	ReadBlocks  int64 `json:"read_blocks"`
-	WriteBlocks int64 `json:"write_blocks"`
-	// Processes is how many processes were followed, Stops how often the trace
-	// stopped one of them; both 0 without Peaks. A stop adds some 50 us to wall
-	// and 20 us to cpu, four or five of them for each process (BenchmarkTrace).
-	Processes int `json:"processes"`
-	Stops     int `json:"stops"`
-	// Left counts processes that were still there when the program ended by
-	// itself, and were killed.
-	Left   int    `json:"left"`
-	Stdout []byte `json:"stdout,omitempty"`
-	// StdoutSHA256 is the hex digest of all of standard output.
-	StdoutSHA256 string `json:"stdout_sha256"`
-	// LogTail is the last 8 KiB of standard output and error together.
-	LogTail string `json:"log_tail,omitempty"`
-	// PressureNS is how long, in ns, some task waited for a CPU during the run
-	// (PSI some), -1 if the kernel does not say.
-	PressureNS int64 `json:"pressure_ns"`
-}
-
-// OK says that the program ended by itself with status 0.
-func (r Result) OK() bool {
-	return r.Status == 0 && r.Signal == "" && r.Limit == "" && r.NotStarted == ""
-}
+// What is said to the runner in the box and what it answers.
+type (
+	// Limits bounds one box.
+	Limits = runner.Limits
+	// Command is one program to run in a box.
+	Command = runner.Command
+	// Result tells what a program did.
+	Result = runner.Result
+)

@@ -1,4 +1,4 @@
-package sandbox
+package runner
 
 import (
 	"bytes"
@@ -43,10 +43,24 @@ func (h *host) killDescendants() {
 // others lists the live processes that stem from the runner: in a box all but
 // itself, else its descendants.
 func (h *host) others() []int {
+	if !h.Boxed {
+		return Descendants(os.Getpid())
+	}
+	var found []int
+	for pid, p := range processes() {
+		if pid != os.Getpid() && !p.dead {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// Descendants lists the live processes that stem from a process of this machine.
+func Descendants(from int) []int {
 	procs := processes()
 	var found []int
 	for pid, p := range procs {
-		if pid != os.Getpid() && !p.dead && (h.Boxed || descends(procs, pid, os.Getpid())) {
+		if !p.dead && descends(procs, pid, from) {
 			found = append(found, pid)
 		}
 	}
@@ -113,7 +127,7 @@ func descends(procs map[int]process, pid, from int) bool {
 // clean takes away what a run left outside its processes.
 func (h *host) clean() error {
 	for _, dir := range h.Empty {
-		if err := empty(dir, h.mode()); err != nil {
+		if err := Empty(dir, h.mode()); err != nil {
 			return fmt.Errorf("empty %s after the run: %w", dir, err)
 		}
 	}
@@ -132,12 +146,12 @@ func (h *host) mode() os.FileMode {
 	return 0o700
 }
 
-// empty removes everything in dir and sets its mode. A program may have left what os.RemoveAll
+// Empty removes everything in dir and sets its mode. A program may have left what os.RemoveAll
 // fails on: folders without permissions, or nested deeper than a path can say.
 // So a folder's own folders are moved up before it is removed.
 //
 // It stays within dir's file system: what is mounted below is not the run's.
-func empty(dir string, mode os.FileMode) error {
+func Empty(dir string, mode os.FileMode) error {
 	var top unix.Stat_t
 	if err := unix.Lstat(dir, &top); err != nil {
 		return &os.PathError{Op: "lstat", Path: dir, Err: err}

@@ -1,4 +1,4 @@
-package sandbox
+package runner
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ type output struct {
 	left    atomic.Int64 // bytes that may still be printed
 	keep    int64
 	over    func()
-	log     tail      // of both
+	log     Tail      // of both
 	sum     hash.Hash // of standard output
 	kept    bytes.Buffer
 	readers sync.WaitGroup
@@ -109,11 +109,11 @@ func (o *output) tooMuch() bool { return o.left.Load() < 0 }
 
 const tailBytes = 8 << 10
 
-// tail keeps the last 8 KiB of two streams, in the order in which they were read.
+// Tail keeps the last 8 KiB of two streams, in the order in which they were read.
 // Half of it is kept for complaints: a program that prints a lot must not push
 // out the one line that says why it ended. It may be written to by several
 // goroutines.
-type tail struct {
+type Tail struct {
 	mu    sync.Mutex
 	parts []part
 	bytes [2]int // held of output, and of complaints
@@ -132,12 +132,12 @@ func index(complaint bool) int {
 }
 
 // Write adds complaints.
-func (t *tail) Write(p []byte) (int, error) {
+func (t *Tail) Write(p []byte) (int, error) {
 	t.add(p, true)
 	return len(p), nil
 }
 
-func (t *tail) add(p []byte, complaint bool) {
+func (t *Tail) add(p []byte, complaint bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p = p[max(0, len(p)-tailBytes):]
@@ -154,7 +154,7 @@ func (t *tail) add(p []byte, complaint bool) {
 }
 
 // drop takes up to n bytes from the oldest part of a stream.
-func (t *tail) drop(complaint bool, n int) {
+func (t *Tail) drop(complaint bool, n int) {
 	for i := range t.parts {
 		p := &t.parts[i]
 		if p.complaint != complaint {
@@ -172,7 +172,7 @@ func (t *tail) drop(complaint bool, n int) {
 }
 
 // String gives the text as valid UTF-8.
-func (t *tail) String() string {
+func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var s strings.Builder

@@ -1,4 +1,4 @@
-package sandbox
+package runner
 
 import (
 	"encoding/hex"
@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -350,4 +351,27 @@ func openStdin(name string) (*os.File, error) {
 		return nil, fmt.Errorf("standard input: %s is not a plain file", name)
 	}
 	return f, nil
+}
+
+// size writes a number of bytes for people: "64 MiB", "1000 bytes".
+func size(bytes int64) string {
+	if bytes >= 1<<20 && bytes%(1<<20) == 0 {
+		return strconv.FormatInt(bytes>>20, 10) + " MiB"
+	}
+	return strconv.FormatInt(bytes, 10) + " bytes"
+}
+
+// seconds writes a duration for people: "600 s", "1.5 s".
+func seconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }

@@ -1,0 +1,220 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Main is the runner's life: it answers orders until there are no more, and
+// ends the process. restrict is called in a box, on the thread that will start
+// all programs, to refuse them system calls.
+func Main(restrict func() error) {
+	if err := serve(restrict); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// host is the runner: it lives inside the box beside the programs, as pid 1, or
+// in unsafe mode outside, as the one that orphans are given to.
+type host struct {
+	Setup
+	mu sync.Mutex // guards what says so in run
+}
+
+// serve answers orders until there are no more.
+func serve(restrict func() error) error {
+	// Programs are forked from this thread: a parent's death signal and a trace
+	// belong to a thread, and this one lasts.
+	runtime.LockOSThread()
+	var st unix.Stat_t
+	if unix.Fstat(OrderFD, &st) != nil || unix.Fstat(AnswerFD, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return errors.New(Arg + " is started by the bot itself, never by hand")
+	}
+	if err := closeOnExec(); err != nil {
+		return fmt.Errorf("runner: close descriptors on exec: %w", err)
+	}
+	// Programs have the runner's uid: they must not trace it, nor open its
+	// descriptors through /proc, nor end it by a signal.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("runner: hide from programs: %w", err)
+	}
+	catchSignals()
+	// No collection may run beside a program, unless output fills the memory.
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(128 << 20)
+	syscall.Umask(0o022)
+
+	orders := json.NewDecoder(os.NewFile(OrderFD, "orders"))
+	answers := json.NewEncoder(os.NewFile(AnswerFD, "answers"))
+	var first Order
+	if err := orders.Decode(&first); err != nil || first.Setup == nil {
+		return fmt.Errorf("runner: no setup order (%v)", err)
+	}
+	h := &host{Setup: *first.Setup}
+	if err := answers.Encode(Answer{Error: errorText(h.begin(restrict))}); err != nil {
+		return fmt.Errorf("runner: answer: %w", err)
+	}
+	runs := make(chan *run)
+	go h.readOrders(orders, runs)
+	garbage := 0
+	for r := range runs {
+		res, err := h.run(r)
+		a := Answer{Result: &res}
+		if err != nil {
+			a = Answer{Error: err.Error()}
+		}
+		if err := answers.Encode(a); err != nil {
+			break // the bot is gone
+		}
+		// Nothing is being measured now. A run's buffers are about 256 KiB.
+		if garbage += 256<<10 + 4*len(res.Stdout); garbage > 16<<20 {
+			runtime.GC()
+			garbage = 0
+		}
+	}
+	return nil
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// catchSignals keeps programs from ending the runner. The signals are caught and
+// not ignored: what is ignored would be ignored in programs too. Of children the
+// runner learns by waiting; a signal at each stop of a trace would only cost time.
+func catchSignals() {
+	var all []os.Signal
+	for s := syscall.Signal(1); s < 32; s++ {
+		if s != syscall.SIGCHLD && s != syscall.SIGURG {
+			all = append(all, s)
+		}
+	}
+	signal.Notify(make(chan os.Signal, 1), all...)
+	var dfl [4]uintptr // struct sigaction: SIG_DFL, no flags, no mask
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGCHLD), uintptr(unsafe.Pointer(&dfl)), 0, 8, 0, 0)
+}
+
+// closeOnExec marks every descriptor but the standard streams.
+func closeOnExec() error {
+	err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	if err == nil {
+		return nil
+	}
+	// Kernels before 5.11 cannot.
+	for fd := 3; fd < 1024; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+	return nil
+}
+
+// begin sets the bounds that programs inherit.
+func (h *host) begin(restrict func() error) error {
+	if h.Boxed && os.Getpid() != 1 {
+		return errors.New("runner: not the first process of a box")
+	}
+	if !h.Boxed {
+		// Orphans come to the runner as they do to a box's first process.
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return fmt.Errorf("runner: become the parent of orphans: %w", err)
+		}
+	}
+	if h.Boxed {
+		if err := restrict(); err != nil {
+			return err
+		}
+	}
+	spareThreads(8)
+	for _, l := range []struct {
+		name       string
+		which      int
+		soft, hard uint64
+		boxed      bool
+	}{
+		{"core", unix.RLIMIT_CORE, 0, 0, false},
+		{"stack", unix.RLIMIT_STACK, 8 << 20, unix.RLIM_INFINITY, false},
+		{"open files", unix.RLIMIT_NOFILE, 4096, 65536, false},
+		{"memory", unix.RLIMIT_DATA, uint64(h.Limits.MemoryBytes), uint64(h.Limits.MemoryBytes), false},
+		// Outside a box the bound is over all that the user runs.
+		{"processes", unix.RLIMIT_NPROC, uint64(h.Limits.Processes), uint64(h.Limits.Processes), true},
+	} {
+		if l.boxed && !h.Boxed {
+			continue
+		}
+		var now syscall.Rlimit
+		if err := syscall.Getrlimit(l.which, &now); err != nil {
+			return fmt.Errorf("runner: limit of %s: %w", l.name, err)
+		}
+		next := syscall.Rlimit{Max: min(l.hard, now.Max)}
+		next.Cur = min(l.soft, next.Max)
+		if err := syscall.Setrlimit(l.which, &next); err != nil {
+			return fmt.Errorf("runner: limit of %s: %w", l.name, err)
+		}
+	}
+	return nil
+}
+
+// spareThreads makes the Go runtime own n threads that wait for work, so that it
+// need not start one when a program has used up the box's processes.
+func spareThreads(n int) {
+	var started, ended sync.WaitGroup
+	release := make(chan struct{})
+	for range n {
+		started.Add(1)
+		ended.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			started.Done()
+			<-release
+		})
+	}
+	started.Wait()
+	close(release)
+	ended.Wait()
+}
+
+// readOrders hands runs on and carries out cancellations. When the orders end,
+// the bot has ended or closed the box: everything in it dies at once.
+func (h *host) readOrders(dec *json.Decoder, runs chan<- *run) {
+	var last *run
+	for {
+		var o Order
+		if err := dec.Decode(&o); err != nil {
+			if err != io.EOF {
+				fmt.Fprintf(os.Stderr, "runner: read order: %v\n", err)
+			}
+			// As pid 1 to exit is to kill every process of the box.
+			if !h.Boxed {
+				h.killDescendants()
+				if Empty(h.Tmp, h.mode()) == nil {
+					os.Remove(h.Tmp)
+				}
+			}
+			os.Exit(0)
+		}
+		switch {
+		case o.Cancel:
+			if last != nil {
+				h.end(last, "cancelled")
+			}
+		case o.Run != nil:
+			last = &run{Command: *o.Run}
+			runs <- last
+		}
+	}
+}
