@@ -421,7 +421,7 @@ func needsText(metric string, n int) string {
 		metric += " "
 	}
 	if n > 1000 {
-		return metric + "needs more than 1000 rounds"
+		return metric + "needs > 1000 rounds"
 	}
 	step := 1
 	if n > 100 {

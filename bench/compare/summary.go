@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -20,13 +21,16 @@ const lineWidth = 144
 //
 //	worse: 2/5 makes hash 5.1 % slower (cpu); 3/5 makes table use 19.8 % more memory (rss)
 //	no change: 4 benchmarks, all within 1.0 %
-//	unclear: 3 of 12 rows undecided: sort (cpu) needs about 60 rounds
+//	unclear: 3 of 12 rows undecided: sort (cpu) -0.4 .. +1.6 % at 2/5, needs about 60 rounds
+//	does not build: 4/5; no change in the others: 4 benchmarks, all within 1.0 %
 //
 // A benchmark that works on an earlier version and fails on a later one makes
 // the verdict worse and comes first, unless it is flaky. Wall time that follows
-// cpu time of the same benchmark at the same patch is not told twice. What could
-// not be measured at all is told too, and the verdict is failed when that is
-// everything: a lack of figures is never "no change".
+// cpu time of the same benchmark at the same patch is not told twice, and rows
+// that differ in their parameters alone are told together. Where the line is too
+// short for all, what gets worse and then what changes most is told, and the
+// rest counted. What could not be measured at all is told too, and the verdict
+// is failed when that is everything: a lack of figures is never "no change".
 func Summary(versions []bench.Version, comparisons []bench.Comparison, failures []bench.Failure) (bench.Verdict, string) {
 	s := summary{versions: versions, failures: failures}
 	for _, v := range versions {
@@ -36,6 +40,7 @@ func Summary(versions []bench.Version, comparisons []bench.Comparison, failures 
 		s.row(c)
 	}
 	s.dropFollowers()
+	s.joinParameters()
 	better, worse := false, false
 	for _, f := range s.findings {
 		better = better || f.better
@@ -43,25 +48,48 @@ func Summary(versions []bench.Version, comparisons []bench.Comparison, failures 
 	}
 	broken, unbuilt := s.broken(), s.unbuilt()
 	worse = worse || len(broken) > 0
-	// What does not work any more comes before what got slower.
-	told := broken
-	for _, f := range s.findings {
-		told = append(told, f.text)
+	// What does not build or work any more comes before what got slower.
+	var told []finding
+	add := func(texts ...string) {
+		for _, text := range texts {
+			told = append(told, finding{text: text, first: true})
+		}
 	}
-	unbuilt = append(unbuilt, s.dead()...)
+	if worse && unbuilt != "" {
+		add(unbuilt)
+	}
+	add(broken...)
+	told = append(told, s.findings...)
+	if better && !worse && unbuilt != "" {
+		add(unbuilt)
+	}
+	quiet := "" // what is said before a verdict that has nothing else to tell
+	if unbuilt != "" {
+		quiet = "does not build: " + s.names(s.failedBuilds()) + "; "
+	}
 	switch {
 	case s.nothing() && len(broken) == 0:
 		return bench.FailedSeries, "failed: " + s.noFigures()
 	case better && worse:
-		return bench.Mixed, line("mixed: ", append(told, unbuilt...))
+		add(s.dead()...)
+		return bench.Mixed, line("mixed: ", told)
 	case worse:
-		return bench.Worse, line("worse: ", append(told, unbuilt...))
+		add(s.dead()...)
+		return bench.Worse, line("worse: ", told)
 	case better:
-		return bench.Better, line("better: ", append(told, unbuilt...))
+		add(s.dead()...)
+		return bench.Better, line("better: ", told)
 	case s.undecided():
-		return bench.Unclear, line("unclear: ", append([]string{s.unclearText()}, unbuilt...))
+		add(s.unclearText())
+		add(s.dead()...)
+		return bench.Unclear, line(quiet+"unclear: ", told)
 	}
-	return bench.Same, line("no change: ", append([]string{s.sameText()}, unbuilt...))
+	add(s.sameText())
+	add(s.dead()...)
+	if quiet != "" {
+		return bench.Same, line(quiet+"no change in the others: ", told)
+	}
+	return bench.Same, line("no change: ", told)
 }
 
 type summary struct {
@@ -83,10 +111,12 @@ type summary struct {
 type finding struct {
 	n, to     int
 	row       string
-	metric    string
+	c         *bench.Comparison
 	better    bool
+	change    float64 // may be NaN
 	text      string
 	magnitude float64
+	first     bool // told before what only changes
 }
 
 func (s *summary) row(c bench.Comparison) {
@@ -138,23 +168,55 @@ func sameStep(a, b bench.Step) bool {
 }
 
 func (s *summary) finding(key string, c bench.Comparison, st bench.Step) finding {
-	f := finding{n: st.N, to: st.N, row: key, metric: c.Metric, better: st.Verdict == bench.Better}
-	where := s.name(st.N)
+	f := finding{n: st.N, to: st.N, row: key, c: &c, better: st.Verdict == bench.Better, change: math.NaN()}
+	if st.Change != nil {
+		f.change = *st.Change
+		f.magnitude = math.Abs(*st.Change)
+	}
 	if len(st.Group) == 2 && st.Group[0] < st.Group[1] {
 		f.n, f.to = st.Group[0], st.Group[1]
-		where = ""
 	}
-	ch := math.NaN()
-	if st.Change != nil {
-		ch = *st.Change
-		f.magnitude = math.Abs(ch)
-	}
-	if where != "" {
-		f.text = where + " makes " + key + " " + effectText(c, ch, true)
-		return f
-	}
-	f.text = key + " " + effectText(c, ch, false) + ", somewhere in " + patches(st.Group)
+	f.text = s.words(f, key, "")
 	return f
+}
+
+// words say what a finding does to name; more stands behind it.
+func (s *summary) words(f finding, name, more string) string {
+	switch {
+	case f.n < f.to:
+		return name + " " + effectText(*f.c, f.change, false) + more + ", somewhere in " + patches([]int{f.n, f.to})
+	case s.last == 1:
+		return name + " " + effectText(*f.c, f.change, false) + more
+	}
+	return s.name(f.n) + " makes " + name + " " + effectText(*f.c, f.change, true) + more
+}
+
+// joinParameters tells rows of one benchmark that change alike at one patch, and
+// differ in their parameters alone, in one finding: that of the largest change.
+func (s *summary) joinParameters() {
+	type key struct {
+		n, to     int
+		benchmark string
+		metric    string
+		better    bool
+	}
+	of := func(f finding) key { return key{f.n, f.to, f.c.Benchmark, f.c.Metric, f.better} }
+	count := map[key]int{}
+	for _, f := range s.findings {
+		count[of(f)]++
+	}
+	said := map[key]bool{}
+	s.findings = slices.DeleteFunc(s.findings, func(f finding) bool {
+		gone := said[of(f)]
+		said[of(f)] = true
+		return gone
+	})
+	for i, f := range s.findings {
+		if n := count[of(f)]; n > 1 {
+			more := " at most, in " + strconv.Itoa(n) + " rows"
+			s.findings[i].text = s.words(f, f.c.Benchmark, more)
+		}
+	}
 }
 
 // effectText words a change of a metric; made stands behind "makes NAME".
@@ -222,11 +284,11 @@ func (s *summary) name(n int) string {
 // total where one of its steps was told, and sorts by patch.
 func (s *summary) dropFollowers() {
 	s.findings = slices.DeleteFunc(s.findings, func(f finding) bool {
-		if f.metric != bench.Wall.Name {
+		if f.c.Metric != bench.Wall.Name {
 			return false
 		}
 		return slices.ContainsFunc(s.findings, func(g finding) bool {
-			return g.metric == bench.CPU.Name && g.row == f.row && g.better == f.better && g.n <= f.to && f.n <= g.to
+			return g.c.Metric == bench.CPU.Name && g.row == f.row && g.better == f.better && g.n <= f.to && f.n <= g.to
 		})
 	})
 	slices.SortStableFunc(s.findings, func(a, b finding) int {
@@ -300,14 +362,43 @@ func (s *summary) dead() []string {
 	return out
 }
 
-func (s *summary) unbuilt() []string {
-	var out []string
+// failedBuilds are the versions that do not build.
+func (s *summary) failedBuilds() []int {
+	var out []int
 	for _, v := range s.versions {
 		if v.State == bench.BuildFailed {
-			out = append(out, s.name(v.N)+" does not build")
+			out = append(out, v.N)
 		}
 	}
 	return out
+}
+
+// names lists versions, the first three of them.
+func (s *summary) names(list []int) string {
+	var out []string
+	for i, n := range list {
+		if i == 2 && len(list) > 3 {
+			out = append(out, strconv.Itoa(len(list)-i)+" more")
+			break
+		}
+		out = append(out, s.name(n))
+	}
+	if n := len(out); n > 1 {
+		return strings.Join(out[:n-1], ", ") + " and " + out[n-1]
+	}
+	return strings.Join(out, "")
+}
+
+// unbuilt says which versions do not build, "" if all do.
+func (s *summary) unbuilt() string {
+	switch list := s.failedBuilds(); len(list) {
+	case 0:
+		return ""
+	case 1:
+		return s.names(list) + " does not build"
+	default:
+		return s.names(list) + " do not build"
+	}
 }
 
 // nothing says that base or all patches have no build.
@@ -345,8 +436,8 @@ func (s *summary) noFigures() string {
 			return "base does not build"
 		}
 	}
-	if u := s.unbuilt(); len(u) > 0 {
-		return "no patch could be built and measured: " + strings.Join(u, ", ")
+	if u := s.unbuilt(); u != "" {
+		return "no patch could be built and measured: " + u
 	}
 	if b := append(s.broken(), s.dead()...); len(b) > 0 && len(b) <= 3 {
 		return strings.Join(b, ", ")
@@ -367,30 +458,46 @@ func (s *summary) undecided() bool {
 	return len(s.unclear) > s.wallOnly
 }
 
+// unclearText counts what is undecided and names the row that may have changed
+// most: of wall time only where there is no other.
 func (s *summary) unclearText() string {
 	var pick *bench.Comparison
-	for i, c := range s.unclear {
-		if pick == nil || c.Metric == bench.CPU.Name && pick.Metric != bench.CPU.Name {
-			pick = &s.unclear[i]
+	var step bench.Step
+	most := -1.0
+	for i := range s.unclear {
+		c := &s.unclear[i]
+		weight := func(st bench.Step) float64 {
+			w := 0.0
+			if st.Lo != nil && st.Hi != nil {
+				w = max(math.Abs(*st.Lo), math.Abs(*st.Hi))
+			}
+			if c.Metric == bench.Wall.Name {
+				w /= 1e6
+			}
+			return w
+		}
+		for _, st := range append(slices.Clone(c.Steps), c.Total) {
+			if st.Verdict == bench.Unclear && weight(st) > most {
+				pick, step, most = c, st, weight(st)
+			}
 		}
 	}
-	reason := ""
-	for _, st := range pick.Steps {
-		if st.Verdict == bench.Unclear {
-			reason = st.Reason
-			break
-		}
+	text := fmt.Sprintf("%d of %d rows undecided: %s (%s)", len(s.unclear), s.tested, bench.RowName(pick.Benchmark, pick.Params), pick.Metric)
+	if step.Lo != nil && step.Hi != nil {
+		text += fmt.Sprintf(" %+.1f .. %+.1f %%", 100**step.Lo, 100**step.Hi)
 	}
-	if reason == "" {
-		reason = pick.Total.Reason
+	if step.N != pick.Total.N || len(pick.Steps) > 0 && pick.Total.Verdict != bench.Unclear {
+		text += " at " + s.name(step.N)
 	}
-	return fmt.Sprintf("%d of %d rows undecided: %s (%s) %s", len(s.unclear), s.tested,
-		bench.RowName(pick.Benchmark, pick.Params), pick.Metric, reason)
+	if step.Reason != "" {
+		text += ", " + step.Reason
+	}
+	return text
 }
 
 func (s *summary) sameText() string {
 	if s.allSame() {
-		return "every patch " + map[bool]string{true: "that builds gives", false: "builds"}[len(s.unbuilt()) > 0] + " the same program as base"
+		return "every patch " + map[bool]string{true: "that builds gives", false: "builds"}[s.unbuilt() != ""] + " the same program as base"
 	}
 	text := fmt.Sprintf("%d benchmarks, all within %s", len(s.figures), percent(s.widest))
 	if len(s.figures) == 1 {
@@ -402,14 +509,60 @@ func (s *summary) sameText() string {
 	return text
 }
 
-// line joins what is told until the line is full.
-func line(head string, told []string) string {
-	out := head + told[0]
-	for i, t := range told[1:] {
-		if utf8.RuneCountInString(out)+utf8.RuneCountInString(t)+2 > lineWidth {
-			return out + fmt.Sprintf("; %d more", len(told)-1-i)
+// line joins what is told, in the order of the patches. What the line is too
+// short for is left out, the least first, and counted.
+func line(head string, told []finding) string {
+	const room = 30 // for the count
+	weight := slices.Clone(told)
+	slices.SortStableFunc(weight, func(a, b finding) int {
+		switch {
+		case a.first != b.first:
+			return map[bool]int{true: -1, false: 1}[a.first]
+		case a.better != b.better:
+			return map[bool]int{true: 1, false: -1}[a.better]
 		}
-		out += "; " + t
+		return cmp.Compare(b.magnitude, a.magnitude)
+	})
+	width := utf8.RuneCountInString(head) - 2
+	all := width
+	for _, f := range told {
+		all += 2 + utf8.RuneCountInString(f.text)
 	}
-	return out
+	left := map[string]bool{} // texts
+	worse, better, others := 0, 0, 0
+	for i, f := range weight {
+		w := 2 + utf8.RuneCountInString(f.text)
+		if all <= lineWidth || i == 0 || len(left) == 0 && width+w+room <= lineWidth {
+			width += w
+			continue
+		}
+		left[f.text] = true
+		switch {
+		case f.first:
+			others++
+		case f.better:
+			better++
+		default:
+			worse++
+		}
+	}
+	var out []string
+	for _, f := range told {
+		if !left[f.text] {
+			out = append(out, f.text)
+		}
+	}
+	var more []string
+	for _, m := range []struct {
+		n    int
+		what string
+	}{{worse, " more worse"}, {better, " more better"}, {others, " more"}} {
+		if m.n > 0 {
+			more = append(more, strconv.Itoa(m.n)+m.what)
+		}
+	}
+	if len(more) > 0 {
+		out = append(out, strings.Join(more, ", "))
+	}
+	return head + strings.Join(out, "; ")
 }

@@ -38,6 +38,10 @@ func TestSummary(t *testing.T) {
 		c.Total = total
 		return c
 	}
+	with := func(param, value string, c bench.Comparison) bench.Comparison {
+		c.Params = map[string]string{param: value}
+		return c
+	}
 	none := func(name string) bench.Comparison {
 		c := row(name, bench.CPU)
 		for i := range c.Steps {
@@ -85,17 +89,31 @@ func TestSummary(t *testing.T) {
 		"nothing changed": {five, []bench.Comparison{row("hash", bench.CPU), row("sort", bench.CPU)}, nil,
 			answer{bench.Same, "no change: 2 benchmarks, all within 0.5 %"}},
 		"undecided": {five, []bench.Comparison{row("hash", bench.CPU), row("sort", bench.CPU, unclear)}, nil,
-			answer{bench.Unclear, "unclear: 1 of 2 rows undecided: sort (cpu) needs about 60 rounds"}},
+			answer{bench.Unclear, "unclear: 1 of 2 rows undecided: sort (cpu) +0.3 .. +1.3 % at 2/5, needs about 60 rounds"}},
 		"wall too noisy": {five, []bench.Comparison{row("sort", bench.CPU), row("sort", bench.Wall, unclear)}, nil,
 			answer{bench.Same, "no change: 1 benchmark, within 0.5 %; wall time too noisy to say"}},
 		"crash": {broken, []bench.Comparison{row("hash", bench.CPU)},
 			[]bench.Failure{{N: 5, Benchmark: "sort", Signal: "SIGSEGV"}},
-			answer{bench.Worse, "worse: sort fails on 5/5 (SIGSEGV); 4/5 does not build"}},
+			answer{bench.Worse, "worse: 4/5 does not build; sort fails on 5/5 (SIGSEGV)"}},
 		"counter": {five, []bench.Comparison{row("hash", bench.MetricFor("instructions", "1"), step(2, .031, bench.Worse))}, nil,
 			answer{bench.Worse, "worse: 2/5 makes hash use 3.1 % more instructions"}},
 		"crash and slower": {broken, []bench.Comparison{row("hash", bench.CPU, step(2, .051, bench.Worse))},
 			[]bench.Failure{{N: 5, Benchmark: "sort", Signal: "SIGSEGV"}},
-			answer{bench.Worse, "worse: sort fails on 5/5 (SIGSEGV); 2/5 makes hash 5.1 % slower (cpu); 4/5 does not build"}},
+			answer{bench.Worse, "worse: 4/5 does not build; sort fails on 5/5 (SIGSEGV); 2/5 makes hash 5.1 % slower (cpu)"}},
+		"a build fails, else nothing": {broken, []bench.Comparison{row("hash", bench.CPU)}, nil,
+			answer{bench.Same, "does not build: 4/5; no change in the others: 1 benchmark, within 0.5 %"}},
+		"a build fails, else better": {broken, []bench.Comparison{row("hash", bench.CPU, step(2, -.051, bench.Better))}, nil,
+			answer{bench.Better, "better: 2/5 makes hash 5.1 % faster (cpu); 4/5 does not build"}},
+		"a single patch": {builtVersions(2), []bench.Comparison{{Benchmark: "hash", Metric: "cpu", Unit: "s", Better: bench.Lower, Tested: true,
+			Steps: []bench.Step{step(1, -.12, bench.Better)}, Total: step(1, -.12, bench.Better)}}, nil,
+			answer{bench.Better, "better: hash gets 12.0 % faster (cpu)"}},
+		"alike but for parameters": {five, []bench.Comparison{
+			with("n", "1", row("grep", bench.CPU, step(2, -.2, bench.Better))), with("n", "8", row("grep", bench.CPU, step(2, -.31, bench.Better))),
+		}, nil, answer{bench.Better, "better: 2/5 makes grep 31.0 % faster (cpu) at most, in 2 rows"}},
+		"too many: the worst are told": {five, []bench.Comparison{
+			row("first", bench.CPU, step(1, -.4, bench.Better)), row("second", bench.CPU, step(2, .02, bench.Worse)),
+			row("third", bench.CPU, step(3, .03, bench.Worse)), row("fourth", bench.CPU, step(4, .33, bench.Worse)), row("fifth", bench.CPU, step(5, .05, bench.Worse)),
+		}, nil, answer{bench.Mixed, "mixed: 4/5 makes fourth 33.0 % slower (cpu); 5/5 makes fifth 5.0 % slower (cpu); 2 more worse, 1 more better"}},
 		"flaky": {five, []bench.Comparison{row("hash", bench.CPU), none("sort")},
 			[]bench.Failure{{N: 2, Benchmark: "sort", Status: 1, Flaky: true, Reason: "exit status 1 (2 of 5 runs)"}},
 			answer{bench.Same, "no change: 1 benchmark, within 0.5 %; sort is flaky on 2/5 (exit status 1)"}},
