@@ -26,7 +26,20 @@ type Suite struct {
 	Apply      []string
 	Build      Recipe
 	Limits     Limits
+	Fixtures   []Fixture
 	Benchmarks []Benchmark
+}
+
+// Fixture is data for benchmarks that is made once: a folder that they find at
+// $FIXTURES/NAME, read-only. No code of any version takes part in making it.
+type Fixture struct {
+	Name string
+	// Run makes the data in the folder in which it starts.
+	Run Program
+	// Copy gives each run a fresh copy, which it may write to.
+	Copy bool
+	// Network lets Run reach the network.
+	Network bool
 }
 
 // Program is what to start: a shell line run as `sh -eu -c LINE`, or a list of
@@ -68,6 +81,8 @@ type Recipe struct {
 	// Cache lists environment variables that name a cache folder, for
 	// instance GOCACHE.
 	Cache []string
+	// Incremental says that a version's build starts from the former one's files.
+	Incremental bool
 }
 
 // Limits bounds what a run or build may use. A zero field means the default of
@@ -99,6 +114,47 @@ type Benchmark struct {
 	Parse string
 	// CheckStdout says that the output must equal the base's.
 	CheckStdout bool
+	// Check must succeed with the run's output as its standard input; zero for none.
+	Check Program
+	// Parallel is how many copies of Run are started at once; 0 and 1 are one.
+	Parallel int
+	// Weight is how much the benchmark matters beside others; 0 is 1.
+	Weight float64
+	// Chain are programs on one state, in place of Run; nil for none.
+	Chain []Link
+	// Together are benchmarks that are started at once, in place of Run; nil for none.
+	Together []Benchmark
+	// Baseline is the benchmark whose figures are subtracted; nil for none.
+	Baseline *Benchmark
+}
+
+// Link is a step of a chain: a program on the state that those before it left.
+type Link struct {
+	Name string
+	Run  Program
+	// Background says that it is a server: the next link starts while it runs,
+	// and it is ended when that one has ended.
+	Background bool
+	// Ready is run until it succeeds before the next link starts; zero for none.
+	Ready Program
+	// Parallel is as Benchmark.Parallel.
+	Parallel int
+}
+
+// Programs are all that the benchmark may start, also those of the benchmarks
+// that it stands on.
+func (b Benchmark) Programs() []Program {
+	list := []Program{b.Run, b.Prepare, b.Cleanup, b.Check}
+	for _, l := range b.Chain {
+		list = append(list, l.Run, l.Ready)
+	}
+	for _, t := range b.Together {
+		list = append(list, t.Programs()...)
+	}
+	if b.Baseline != nil {
+		list = append(list, b.Baseline.Programs()...)
+	}
+	return slices.DeleteFunc(list, Program.IsZero)
 }
 
 // Key names the benchmark with its parameters: `grep{threads=4}`.

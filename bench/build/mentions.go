@@ -39,7 +39,7 @@ var wordBreak = regexp.MustCompile("[\\s'\"`;&|()<>=,:{}]+")
 func mentioned(benchmarks []bench.Benchmark, read func(rel string) string) mentions {
 	var m mentions
 	for _, b := range benchmarks {
-		for _, p := range []bench.Program{b.Run, b.Prepare, b.Cleanup} {
+		for _, p := range b.Programs() {
 			lines := p.Args
 			if p.Line != "" {
 				lines = []string{p.Line}

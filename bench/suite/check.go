@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"patchbench/bench"
 	"patchbench/config"
 )
 
@@ -22,6 +23,8 @@ const (
 
 	minTimeout, maxTimeout     = 10 * time.Millisecond, 7 * 24 * time.Hour
 	minProcesses, maxProcesses = 1, 1 << 20
+	minParallel, maxParallel   = 1, 1000
+	minWeight, maxWeight       = 0.001, 1000
 
 	mib = 1 << 20
 	tib = 1 << 40
@@ -34,8 +37,9 @@ var (
 	laterParsers   = []string{"google-benchmark", "hyperfine", "criterion", "pytest-benchmark", "jmh", "catch2", "json", "regex"}
 	metrics        = []string{"wall", "cpu", "user", "sys", "rss", "size", "faults", "switches", "reads", "writes"}
 	laterMetrics   = []string{"heap", "malloc", "allocs", "copied", "instructions"}
+	fileName       = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
 	variable       = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	ownedVariables = []string{"SRC", "OUT"}
+	ownedVariables = []string{"SRC", "OUT", "FIXTURES", "COPY"}
 )
 
 // checker finds what is wrong with a file beyond the types of its values.
@@ -49,6 +53,11 @@ type checker struct {
 
 func (c *checker) fault(at []any, format string, args ...any) {
 	c.errs = append(c.errs, c.doc.Errorf(at, format, args...))
+}
+
+// later refuses a key whose meaning is not built yet.
+func (c *checker) later(at []any, key string) {
+	c.fault(at, "key %q is not supported yet", key)
 }
 
 func place(parts ...any) []any { return parts }
@@ -68,10 +77,12 @@ func (c *checker) all(f file) {
 	if len(f.Benchmark) == 0 && !c.partial {
 		c.fault(nil, `the suite has no benchmark: add [[benchmark]] with name = "..." and run = "..."`)
 	}
+	c.fixtures(f)
 	rows := 0
 	first := map[string]int{}
 	for i, b := range f.Benchmark {
 		c.benchmark(i, b)
+		c.named(i, b, f)
 		line := c.doc.Line("benchmark", i, "name")
 		if before, ok := first[b.Name]; ok && b.Name != "" {
 			c.fault(place("benchmark", i, "name"), "benchmark %q is there twice, first at line %d: rename one", b.Name, before)
@@ -112,6 +123,13 @@ func (c *checker) build(f file) {
 	c.program(place("build", "check"), "build.check", b.Check)
 	c.env(place("build", "env"), "build.env", b.Env)
 	c.duration(place("build", "timeout"), "build.timeout", b.Timeout)
+	if b.Incremental {
+		c.later(place("build", "incremental"), "build.incremental")
+	}
+	c.params(place("build", "params"), "build.params", b.Params)
+	if len(b.Params) > 0 {
+		c.later(place("build", "params"), "build.params")
+	}
 	for i, p := range b.Keep {
 		c.pattern(place("build", "keep", i), p)
 	}
@@ -154,6 +172,28 @@ func (c *checker) limits(f file) {
 	between(c, place("limits", "disk"), "limits.disk", l.Disk, mib, 64*tib, size)
 	between(c, place("limits", "output"), "limits.output", l.Output, 1<<10, tib, size)
 	c.duration(place("limits", "timeout"), "limits.timeout", l.Timeout)
+}
+
+func (c *checker) fixtures(f file) {
+	for i, x := range f.Fixture {
+		at := func(name ...any) []any { return append(place("fixture", i), name...) }
+		c.later(at(), "fixture")
+		whose := fmt.Sprintf("fixture %q: ", x.Name)
+		switch {
+		case x.Name == "":
+			if !c.partial || c.doc.Has(at("name")...) {
+				c.fault(at(), `a fixture has no name: add name = "..."`)
+			}
+		case !fileName.MatchString(x.Name):
+			c.fault(at("name"), "%sit is the name of a folder: use letters, digits, _, - and .", whose)
+		case slices.ContainsFunc(f.Fixture[:i], func(o fixture) bool { return o.Name == x.Name }):
+			c.fault(at("name"), "%sit is there twice: rename one", whose)
+		}
+		if bench.Program(x.Run).IsZero() && !c.partial {
+			c.fault(at(), `fixture %q has no run: add run = "...", which makes it in the folder where it starts`, x.Name)
+		}
+		c.program(at("run"), whose+"run", x.Run)
+	}
 }
 
 func (c *checker) duration(at []any, what string, d time.Duration) {
@@ -205,127 +245,4 @@ func (c *checker) env(at []any, what string, env map[string]string) {
 			c.fault(p, "%s: %s has a NUL character", what, name)
 		}
 	}
-}
-
-func (c *checker) benchmark(i int, b benchmark) {
-	at := func(name ...any) []any { return append(place("benchmark", i), name...) }
-	if b.Name == "" {
-		if !c.partial || c.doc.Has(at("name")...) {
-			c.fault(at(), `a benchmark has no name: add name = "..."`)
-		}
-	} else {
-		c.name(at("name"), "name", b.Name)
-	}
-	whose := fmt.Sprintf("benchmark %q: ", b.Name)
-	if b.Run.Line == "" && b.Run.Args == nil && !c.partial {
-		c.fault(at(), `benchmark %q has no run: add run = "..."`, b.Name)
-	}
-	c.program(at("run"), whose+"run", b.Run)
-	c.program(at("prepare"), whose+"prepare", b.Prepare)
-	c.program(at("cleanup"), whose+"cleanup", b.Cleanup)
-	c.env(at("env"), whose+"env", b.Env)
-	c.duration(at("timeout"), whose+"timeout", b.Timeout)
-	if c.doc.Has(at("check")...) && b.Check != "stdout" {
-		c.fault(at("check"), `%scheck = %q is not supported yet: write "stdout"`, whose, b.Check)
-	}
-	if c.doc.Has(at("parse")...) {
-		c.choice(at("parse"), whose+"parse", b.Parse, parsers, laterParsers)
-	}
-	for j, m := range b.Metrics {
-		// A parser yields metrics of the tool's own names.
-		if b.Parse == "" || slices.Contains(laterMetrics, m) {
-			c.choice(at("metrics", j), whose+"metrics", m, metrics, laterMetrics)
-		}
-	}
-	c.params(i, whose, b)
-	c.placeholders(i, whose, b)
-}
-
-func (c *checker) choice(at []any, what, v string, valid, later []string) {
-	switch {
-	case slices.Contains(valid, v):
-	case slices.Contains(later, v):
-		c.fault(at, "%s: %q is not supported yet (valid here: %s)", what, v, strings.Join(valid, ", "))
-	default:
-		c.fault(at, "%s: unknown %q (%s)", what, v, config.Hint(v, valid))
-	}
-}
-
-func (c *checker) params(i int, whose string, b benchmark) {
-	for _, name := range slices.Sorted(maps.Keys(b.Params)) {
-		at := place("benchmark", i, "params", name)
-		values := b.Params[name]
-		switch {
-		case !wordPattern.MatchString(name):
-			c.fault(at, "%sparams: %q is no name of a parameter: use letters, digits, _ and -", whose, name)
-		case len(values) == 0:
-			if !c.partial {
-				c.fault(at, "%sparams: %s has no values: give at least one", whose, name)
-			}
-		}
-		for j, v := range values {
-			p := place("benchmark", i, "params", name, j)
-			c.name(p, whose+"params."+name, string(v))
-			if slices.Contains(values[:j], v) {
-				c.fault(p, "%sparams: %s has the value %q twice: remove one", whose, name, string(v))
-			}
-		}
-	}
-}
-
-// placeholders checks that every {word} is a parameter, and every parameter is
-// used: rows that do not differ are a mistake.
-func (c *checker) placeholders(i int, whose string, b benchmark) {
-	known := slices.Sorted(maps.Keys(b.Params))
-	used := map[string]bool{}
-	look := func(s string, where ...any) {
-		for _, name := range names(s) {
-			used[name] = true
-			if slices.Contains(known, name) {
-				continue
-			}
-			hint := "the benchmark has no params"
-			if len(known) > 0 {
-				hint = config.Hint(name, known)
-			}
-			c.fault(append(place("benchmark", i), where...), "%s%s has the unknown parameter {%s} (%s); write {{%s}} for the text itself",
-				whose, where[0], name, hint, name)
-		}
-	}
-	for _, p := range []struct {
-		key string
-		program
-	}{{"run", b.Run}, {"prepare", b.Prepare}, {"cleanup", b.Cleanup}} {
-		look(p.Line, p.key)
-		for _, a := range p.Args {
-			look(a, p.key)
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(b.Env)) {
-		look(b.Env[k], "env", k)
-	}
-	look(b.Stdin, "stdin")
-	for _, name := range known {
-		if !used[name] && wordPattern.MatchString(name) && !c.partial {
-			c.fault(place("benchmark", i, "params", name), "%sthe parameter %s is used nowhere: write {%s} in run or env", whose, name, name)
-		}
-	}
-	for _, params := range combinations(limited(b.Params)) {
-		if s := expand(b.Stdin, params); s != "" && (!filepath.IsLocal(s) || strings.ContainsRune(s, 0)) {
-			c.fault(place("benchmark", i, "stdin"), "%sstdin = %q must be a file inside the source folder, by its path from there", whose, s)
-			break
-		}
-	}
-}
-
-// limited drops the values of parameters whose combinations are too many to go
-// through; that they are is reported elsewhere.
-func limited(params map[string][]value) map[string][]value {
-	n := 1
-	for _, values := range params {
-		if n *= max(1, len(values)); n > maxRows {
-			return nil
-		}
-	}
-	return params
 }

@@ -72,14 +72,14 @@ type file struct {
 		Apply       []string `toml:"apply"`
 	} `toml:"suite"`
 	Build struct {
-		Run         program           `toml:"run"`
-		Check       program           `toml:"check"`
-		Env         map[string]string `toml:"env"`
-		Timeout     time.Duration     `toml:"timeout"`
-		Keep        []string          `toml:"keep"`
-		Cache       []cache           `toml:"cache"`
-		Incremental config.Reserved   `toml:"incremental"`
-		Params      config.Reserved   `toml:"params"`
+		Run         program            `toml:"run"`
+		Check       program            `toml:"check"`
+		Env         map[string]string  `toml:"env"`
+		Timeout     time.Duration      `toml:"timeout"`
+		Keep        []string           `toml:"keep"`
+		Cache       []cache            `toml:"cache"`
+		Incremental bool               `toml:"incremental"`
+		Params      map[string][]value `toml:"params"`
 	} `toml:"build"`
 	Limits struct {
 		Memory    config.Size   `toml:"memory"`
@@ -88,12 +88,19 @@ type file struct {
 		Output    config.Size   `toml:"output"`
 		Timeout   time.Duration `toml:"timeout"`
 	} `toml:"limits"`
-	Benchmark []benchmark     `toml:"benchmark"`
-	Fixture   config.Reserved `toml:"fixture"`
+	Benchmark []benchmark `toml:"benchmark"`
+	Fixture   []fixture   `toml:"fixture"`
 }
 
 type cache struct {
 	Env string `toml:"env"`
+}
+
+type fixture struct {
+	Name    string  `toml:"name"`
+	Run     program `toml:"run"`
+	Copy    bool    `toml:"copy"`
+	Network bool    `toml:"network"`
 }
 
 type benchmark struct {
@@ -107,12 +114,23 @@ type benchmark struct {
 	Metrics  []string           `toml:"metrics"`
 	Parse    string             `toml:"parse"`
 	Params   map[string][]value `toml:"params"`
-	Check    string             `toml:"check"`
-	Parallel config.Reserved    `toml:"parallel"`
-	Weight   config.Reserved    `toml:"weight"`
-	Together config.Reserved    `toml:"together"`
-	Baseline config.Reserved    `toml:"baseline"`
-	Step     config.Reserved    `toml:"step"`
+	Check    program            `toml:"check"`
+	Parallel int                `toml:"parallel"`
+	Weight   float64            `toml:"weight"`
+	Together []string           `toml:"together"`
+	Baseline string             `toml:"baseline"`
+	Step     []step             `toml:"step"`
+}
+
+// checkStdout is the check that compares with the base's output.
+const checkStdout = "stdout"
+
+type step struct {
+	Name       string  `toml:"name"`
+	Run        program `toml:"run"`
+	Background bool    `toml:"background"`
+	Ready      program `toml:"ready"`
+	Parallel   int     `toml:"parallel"`
 }
 
 // program is a bench.Program as a file gives it: a string or a list of strings.
@@ -196,11 +214,12 @@ func (f file) suite() *bench.Suite {
 		Description: f.Suite.Description,
 		Apply:       f.Suite.Apply,
 		Build: bench.Recipe{
-			Run:     bench.Program(f.Build.Run),
-			Check:   bench.Program(f.Build.Check),
-			Env:     f.Build.Env,
-			Timeout: f.Build.Timeout,
-			Keep:    f.Build.Keep,
+			Run:         bench.Program(f.Build.Run),
+			Check:       bench.Program(f.Build.Check),
+			Env:         f.Build.Env,
+			Timeout:     f.Build.Timeout,
+			Keep:        f.Build.Keep,
+			Incremental: f.Build.Incremental,
 		},
 		Limits: bench.Limits{
 			MemoryBytes: int64(f.Limits.Memory),
@@ -213,12 +232,49 @@ func (f file) suite() *bench.Suite {
 	for _, c := range f.Build.Cache {
 		s.Build.Cache = append(s.Build.Cache, c.Env)
 	}
+	for _, x := range f.Fixture {
+		s.Fixtures = append(s.Fixtures, bench.Fixture{Name: x.Name, Run: bench.Program(x.Run), Copy: x.Copy, Network: x.Network})
+	}
 	for _, b := range f.Benchmark {
 		for _, params := range combinations(b.Params) {
-			s.Benchmarks = append(s.Benchmarks, b.with(params))
+			s.Benchmarks = append(s.Benchmarks, f.resolve(b, params))
 		}
 	}
 	return s
+}
+
+// resolve makes the benchmark for one combination of parameters, with those
+// that it names: each with the values that it shares with this one.
+func (f file) resolve(b benchmark, params map[string]string) bench.Benchmark {
+	made := b.with(params)
+	named := func(name string) bench.Benchmark {
+		other := *f.find(name)
+		var shared map[string]string
+		for k := range other.Params {
+			if shared == nil {
+				shared = map[string]string{}
+			}
+			shared[k] = params[k]
+		}
+		return other.with(shared)
+	}
+	for _, name := range b.Together {
+		made.Together = append(made.Together, named(name))
+	}
+	if b.Baseline != "" {
+		line := named(b.Baseline)
+		made.Baseline = &line
+	}
+	return made
+}
+
+// find gives the benchmark of a name, nil for none.
+func (f file) find(name string) *benchmark {
+	i := slices.IndexFunc(f.Benchmark, func(b benchmark) bool { return b.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &f.Benchmark[i]
 }
 
 // with makes the benchmark for one combination of parameters.
@@ -238,7 +294,7 @@ func (b benchmark) with(params map[string]string) bench.Benchmark {
 			env[k] = fill(v)
 		}
 	}
-	return bench.Benchmark{
+	made := bench.Benchmark{
 		Name:        b.Name,
 		Params:      params,
 		Run:         prog(b.Run),
@@ -249,6 +305,17 @@ func (b benchmark) with(params map[string]string) bench.Benchmark {
 		Timeout:     b.Timeout,
 		Metrics:     slices.Clone(b.Metrics),
 		Parse:       b.Parse,
-		CheckStdout: b.Check == "stdout",
+		CheckStdout: b.Check.Line == checkStdout,
+		Parallel:    b.Parallel,
+		Weight:      b.Weight,
 	}
+	if !made.CheckStdout {
+		made.Check = prog(b.Check)
+	}
+	for _, l := range b.Step {
+		made.Chain = append(made.Chain, bench.Link{
+			Name: l.Name, Run: prog(l.Run), Background: l.Background, Ready: prog(l.Ready), Parallel: l.Parallel,
+		})
+	}
+	return made
 }

@@ -189,7 +189,7 @@ func FuzzParse(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		for _, b := range s.Benchmarks {
-			if b.Name == "" || b.Run.IsZero() || seen[b.Key()] {
+			if b.Name == "" || len(b.Programs()) == 0 || seen[b.Key()] {
 				t.Errorf("benchmark %q has no name or no run, or is there twice", b.Key())
 			}
 			seen[b.Key()] = true

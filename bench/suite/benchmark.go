@@ -1,0 +1,296 @@
+package suite
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"patchbench/bench"
+	"patchbench/config"
+)
+
+func (c *checker) benchmark(i int, b benchmark) {
+	at := func(name ...any) []any { return append(place("benchmark", i), name...) }
+	if b.Name == "" {
+		if !c.partial || c.doc.Has(at("name")...) {
+			c.fault(at(), `a benchmark has no name: add name = "..."`)
+		}
+	} else {
+		c.name(at("name"), "name", b.Name)
+	}
+	whose := fmt.Sprintf("benchmark %q: ", b.Name)
+	if bench.Program(b.Run).IsZero() && len(b.Step) == 0 && b.Together == nil && !c.partial {
+		c.fault(at(), `benchmark %q has no run: add run = "..."`, b.Name)
+	}
+	c.program(at("run"), whose+"run", b.Run)
+	c.program(at("prepare"), whose+"prepare", b.Prepare)
+	c.program(at("cleanup"), whose+"cleanup", b.Cleanup)
+	c.env(at("env"), whose+"env", b.Env)
+	c.duration(at("timeout"), whose+"timeout", b.Timeout)
+	c.check(at("check"), whose, b.Check)
+	between(c, at("parallel"), whose+"parallel", b.Parallel, minParallel, maxParallel, integer)
+	if c.doc.Has(at("weight")...) && !(b.Weight >= minWeight && b.Weight <= maxWeight) {
+		c.fault(at("weight"), "%sweight = %v is out of range: give %v to %v, 1 being usual", whose, b.Weight, minWeight, maxWeight)
+	}
+	for _, k := range []struct {
+		key   string
+		asked bool
+	}{
+		{"parallel", b.Parallel != 0},
+		{"weight", b.Weight != 0},
+		{"together", len(b.Together) > 0},
+		{"baseline", b.Baseline != ""},
+		{"step", len(b.Step) > 0},
+		{"check", !bench.Program(b.Check).IsZero() && b.Check.Line != checkStdout},
+	} {
+		if k.asked {
+			c.later(at(k.key), "benchmark."+k.key)
+		}
+	}
+	c.alone(i, whose)
+	c.steps(i, whose, b)
+	if c.doc.Has(at("parse")...) {
+		c.choice(at("parse"), whose+"parse", b.Parse, parsers, laterParsers)
+	}
+	for j, m := range b.Metrics {
+		// A parser yields metrics of the tool's own names.
+		if b.Parse == "" || slices.Contains(laterMetrics, m) {
+			c.choice(at("metrics", j), whose+"metrics", m, metrics, laterMetrics)
+		}
+	}
+	c.params(at("params"), whose+"params", b.Params)
+	c.placeholders(i, whose, b)
+}
+
+func (c *checker) choice(at []any, what, v string, valid, later []string) {
+	switch {
+	case slices.Contains(valid, v):
+	case slices.Contains(later, v):
+		c.fault(at, "%s: %q is not supported yet (valid here: %s)", what, v, strings.Join(valid, ", "))
+	default:
+		c.fault(at, "%s: unknown %q (%s)", what, v, config.Hint(v, valid))
+	}
+}
+
+func (c *checker) params(at []any, what string, params map[string][]value) {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		values := params[name]
+		at := append(slices.Clip(at), name)
+		switch {
+		case !wordPattern.MatchString(name):
+			c.fault(at, "%s: %q is no name of a parameter: use letters, digits, _ and -", what, name)
+		case len(values) == 0:
+			if !c.partial {
+				c.fault(at, "%s: %s has no values: give at least one", what, name)
+			}
+		}
+		for j, v := range values {
+			p := append(slices.Clip(at), j)
+			c.name(p, what+"."+name, string(v))
+			if slices.Contains(values[:j], v) {
+				c.fault(p, "%s: %s has the value %q twice: remove one", what, name, string(v))
+			}
+		}
+	}
+}
+
+// placeholders checks that every {word} is a parameter, and every parameter is
+// used: rows that do not differ are a mistake.
+func (c *checker) placeholders(i int, whose string, b benchmark) {
+	known := slices.Sorted(maps.Keys(b.Params))
+	used := map[string]bool{}
+	look := func(s string, where ...any) {
+		for _, name := range names(s) {
+			used[name] = true
+			if slices.Contains(known, name) {
+				continue
+			}
+			hint := "the benchmark has no params"
+			if len(known) > 0 {
+				hint = config.Hint(name, known)
+			}
+			c.fault(append(place("benchmark", i), where...), "%s%s has the unknown parameter {%s} (%s); write {{%s}} for the text itself",
+				whose, where[0], name, hint, name)
+		}
+	}
+	for _, p := range []struct {
+		key string
+		program
+	}{{"run", b.Run}, {"prepare", b.Prepare}, {"cleanup", b.Cleanup}, {"check", b.Check}} {
+		look(p.Line, p.key)
+		for _, a := range p.Args {
+			look(a, p.key)
+		}
+	}
+	for j, l := range b.Step {
+		for _, s := range slices.Concat([]string{l.Run.Line, l.Ready.Line}, l.Run.Args, l.Ready.Args) {
+			look(s, "step", j)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(b.Env)) {
+		look(b.Env[k], "env", k)
+	}
+	look(b.Stdin, "stdin")
+	for _, name := range known {
+		if !used[name] && wordPattern.MatchString(name) && !c.partial && len(b.Together) == 0 {
+			c.fault(place("benchmark", i, "params", name), "%sthe parameter %s is used nowhere: write {%s} in run or env", whose, name, name)
+		}
+	}
+	for _, params := range combinations(limited(b.Params)) {
+		if s := expand(b.Stdin, params); s != "" && (!filepath.IsLocal(s) || strings.ContainsRune(s, 0)) {
+			c.fault(place("benchmark", i, "stdin"), "%sstdin = %q must be a file inside the source folder, by its path from there", whose, s)
+			break
+		}
+	}
+}
+
+// limited drops the values of parameters whose combinations are too many to go
+// through; that they are is reported elsewhere.
+func limited(params map[string][]value) map[string][]value {
+	n := 1
+	for _, values := range params {
+		if n *= max(1, len(values)); n > maxRows {
+			return nil
+		}
+	}
+	return params
+}
+
+// check looks for a misspelt "stdout": any other text is a shell line.
+func (c *checker) check(at []any, whose string, p program) {
+	c.program(at, whose+"check", p)
+	if word := p.Line; word != checkStdout && word != "" && wordPattern.MatchString(word) {
+		if hint := config.Hint(word, []string{checkStdout}); strings.HasPrefix(hint, "did you mean") {
+			c.fault(at, "%scheck = %q (%s); a command of that name is written [%[2]q]", whose, word, hint)
+		}
+	}
+}
+
+// apart lists, for a key that says what a benchmark consists of, those that
+// have no meaning beside it.
+var apart = []struct {
+	key    string
+	others []string
+	advice string
+}{
+	{"step", []string{"run", "parse", "stdin", "parallel", "together", "baseline"}, "a chain consists of its steps"},
+	{"together", []string{"run", "parse", "stdin", "parallel", "baseline", "prepare", "cleanup", "env", "timeout", "check", "metrics"}, "these belong to the benchmarks that it names"},
+	{"parallel", []string{"parse"}, "the results of several copies would be mixed"},
+	{"baseline", []string{"parse"}, "results that a program prints are not those of a run"},
+}
+
+// alone refuses keys that do not go together.
+func (c *checker) alone(i int, whose string) {
+	for _, a := range apart {
+		if !c.doc.Has("benchmark", i, a.key) {
+			continue
+		}
+		for _, other := range a.others {
+			if at := place("benchmark", i, other); c.doc.Has(at...) {
+				c.fault(at, "%s%s has no meaning beside %s: %s", whose, other, a.key, a.advice)
+			}
+		}
+	}
+}
+
+func (c *checker) steps(i int, whose string, b benchmark) {
+	for j, l := range b.Step {
+		at := func(name ...any) []any { return append(place("benchmark", i, "step", j), name...) }
+		switch {
+		case l.Name == "":
+			if !c.partial || c.doc.Has(at("name")...) {
+				c.fault(at(), `%sa step has no name: add name = "..."`, whose)
+			}
+		case slices.ContainsFunc(b.Step[:j], func(o step) bool { return o.Name == l.Name }):
+			c.fault(at("name"), "%sthe step %q is there twice: rename one", whose, l.Name)
+		default:
+			c.name(at("name"), whose+"step.name", l.Name)
+		}
+		which := fmt.Sprintf("%sstep %q: ", whose, l.Name)
+		if bench.Program(l.Run).IsZero() && !c.partial {
+			c.fault(at(), `%sstep %q has no run: add run = "..."`, whose, l.Name)
+		}
+		c.program(at("run"), which+"run", l.Run)
+		c.program(at("ready"), which+"ready", l.Ready)
+		between(c, at("parallel"), which+"parallel", l.Parallel, minParallel, maxParallel, integer)
+		switch {
+		case !l.Background && !bench.Program(l.Ready).IsZero():
+			c.fault(at("ready"), "%sready says when a server can be used: it needs background = true", which)
+		case l.Background && l.Parallel > 1:
+			c.fault(at("parallel"), "%sparallel has no meaning beside background: start the copies as steps of their own", which)
+		case l.Background && j == len(b.Step)-1 && !c.partial:
+			c.fault(at("background"), "%sno step comes after it that could use it: a background step is ended after the next one", which)
+		}
+	}
+}
+
+// named checks the benchmarks that another names, and the names of rows.
+func (c *checker) named(i int, b benchmark, f file) {
+	whose := fmt.Sprintf("benchmark %q: ", b.Name)
+	if c.doc.Has("benchmark", i, "together") && len(b.Together) < 2 {
+		c.fault(place("benchmark", i, "together"), "%stogether names the benchmarks that are started at once: give two at least", whose)
+	}
+	for j, name := range b.Together {
+		at := place("benchmark", i, "together", j)
+		if slices.Contains(b.Together[:j], name) {
+			c.fault(at, "%stogether has %q twice: remove one, or use parallel", whose, name)
+			continue
+		}
+		o := c.other(at, whose+"together", b, name, f)
+		switch {
+		case o == nil:
+		case len(o.Together) > 0 || o.Baseline != "" || o.Parse != "":
+			c.fault(at, "%stogether: %q must not have together, baseline or parse", whose, name)
+		case slices.ContainsFunc(o.Step[:max(0, len(o.Step)-1)], func(l step) bool { return !l.Background }):
+			c.fault(at, "%stogether: of the steps of %q all but the last must be background: it is the last ones that start at once", whose, name)
+		}
+	}
+	if c.doc.Has("benchmark", i, "baseline") {
+		at := place("benchmark", i, "baseline")
+		if o := c.other(at, whose+"baseline", b, b.Baseline, f); o != nil && (len(o.Together) > 0 || len(o.Step) > 0 || o.Baseline != "" || o.Parse != "" || o.Parallel > 1) {
+			c.fault(at, "%sbaseline: %q must be a single program without baseline, parallel and parse", whose, b.Baseline)
+		}
+	}
+	var rows []string
+	for _, l := range b.Step {
+		rows = append(rows, l.Name)
+	}
+	for _, row := range append(rows, b.Together...) {
+		if o := f.find(b.Name + "/" + row); o != nil {
+			c.fault(place("benchmark", i), "%sits row %s/%s has the name of another benchmark: rename one", whose, b.Name, row)
+		}
+	}
+}
+
+// other finds a benchmark that another names, nil if there is none that fits.
+func (c *checker) other(at []any, what string, b benchmark, name string, f file) *benchmark {
+	o := f.find(name)
+	if o == nil || name == b.Name {
+		var valid []string
+		for _, x := range f.Benchmark {
+			if x.Name != "" && x.Name != b.Name {
+				valid = append(valid, x.Name)
+			}
+		}
+		if len(valid) == 0 {
+			valid = []string{"none"}
+		}
+		c.fault(at, "%s: there is no other benchmark %q (%s)", what, name, config.Hint(name, valid))
+		return nil
+	}
+	for _, k := range slices.Sorted(maps.Keys(o.Params)) {
+		for _, v := range b.Params[k] {
+			if !slices.Contains(o.Params[k], v) {
+				c.fault(at, "%s: %q does not have the value %q of the parameter %s: give it the same values", what, name, string(v), k)
+				return nil
+			}
+		}
+		if len(b.Params[k]) == 0 {
+			c.fault(at, "%s: %q has the parameter %s, which this one has not: give it params = { %[3]s = [...] }", what, name, k)
+			return nil
+		}
+	}
+	return o
+}
