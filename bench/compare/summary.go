@@ -1,20 +1,14 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"patchbench/bench"
 )
-
-// lineWidth is what a headline should keep to, in characters: two lines of a
-// mail.
-const lineWidth = 144
 
 // Summary gives the verdict of a whole evaluation and one line about it for a
 // maintainer, of at most 144 characters where one finding fits in:
@@ -109,7 +103,7 @@ type summary struct {
 
 // finding is a change of one row at one patch or somewhere in a group.
 type finding struct {
-	n, to     int
+	n, to     int // both 0 for a change of the series as a whole
 	row       string
 	c         *bench.Comparison
 	better    bool
@@ -140,7 +134,12 @@ func (s *summary) row(c bench.Comparison) {
 		switch {
 		case changed(st) && (st.N != c.Total.N || !any || len(c.Steps) == 0 || !sameStep(st, c.Total)):
 			any = true
-			s.findings = append(s.findings, s.finding(key, c, st))
+			f := s.finding(key, c, st)
+			if n := len(s.findings); n > 0 && f.n < f.to && s.findings[n-1].row == key && s.findings[n-1].c.Metric == c.Metric &&
+				s.findings[n-1].n == f.n && s.findings[n-1].to == f.to {
+				continue // each patch of a group carries the group's change
+			}
+			s.findings = append(s.findings, f)
 		case st.Verdict == bench.Unclear:
 			unclear = true
 		case st.Verdict == bench.Same && st.Lo != nil && st.Hi != nil:
@@ -175,20 +174,11 @@ func (s *summary) finding(key string, c bench.Comparison, st bench.Step) finding
 	}
 	if len(st.Group) == 2 && st.Group[0] < st.Group[1] {
 		f.n, f.to = st.Group[0], st.Group[1]
+	} else if n := len(c.Steps); n > 1 && !changed(c.Steps[n-1]) && st.N == c.Total.N {
+		f.n, f.to = 0, 0
 	}
-	f.text = s.words(f, key, "")
+	f.text = s.words(f, key, "", "")
 	return f
-}
-
-// words say what a finding does to name; more stands behind it.
-func (s *summary) words(f finding, name, more string) string {
-	switch {
-	case f.n < f.to:
-		return name + " " + effectText(*f.c, f.change, false) + more + ", somewhere in " + patches([]int{f.n, f.to})
-	case s.last == 1:
-		return name + " " + effectText(*f.c, f.change, false) + more
-	}
-	return s.name(f.n) + " makes " + name + " " + effectText(*f.c, f.change, true) + more
 }
 
 // joinParameters tells rows of one benchmark that change alike at one patch, and
@@ -201,74 +191,29 @@ func (s *summary) joinParameters() {
 		better    bool
 	}
 	of := func(f finding) key { return key{f.n, f.to, f.c.Benchmark, f.c.Metric, f.better} }
-	count := map[key]int{}
+	same := map[key][]finding{}
 	for _, f := range s.findings {
-		count[of(f)]++
+		same[of(f)] = append(same[of(f)], f)
 	}
-	said := map[key]bool{}
+	told := map[key]bool{}
 	s.findings = slices.DeleteFunc(s.findings, func(f finding) bool {
-		gone := said[of(f)]
-		said[of(f)] = true
+		gone := told[of(f)]
+		told[of(f)] = true
 		return gone
 	})
 	for i, f := range s.findings {
-		if n := count[of(f)]; n > 1 {
-			more := " at most, in " + strconv.Itoa(n) + " rows"
-			s.findings[i].text = s.words(f, f.c.Benchmark, more)
+		list := same[of(f)]
+		if len(list) < 2 {
+			continue
 		}
-	}
-}
-
-// effectText words a change of a metric; made stands behind "makes NAME".
-func effectText(c bench.Comparison, ch float64, made bool) string {
-	size := "much "
-	if !math.IsNaN(ch) {
-		size = percent(ch) + " "
-	}
-	up := ch > 0
-	if math.IsNaN(ch) {
-		up = (c.Total.Verdict == bench.Better) == (c.Better == bench.Higher)
-	}
-	pick := func(a, b string) string {
-		if up {
-			return a
+		before := ""
+		for _, g := range list {
+			if percent(g.change) != percent(f.change) {
+				before = "up to "
+			}
 		}
-		return b
+		s.findings[i].text = s.words(f, f.c.Benchmark, before, " in "+strconv.Itoa(len(list))+" rows")
 	}
-	use := func(what string) string {
-		verb := pick("uses ", "uses ")
-		if made {
-			verb = "use "
-		}
-		return verb + size + pick("more ", "less ") + what + " (" + c.Metric + ")"
-	}
-	switch {
-	case c.Metric == bench.RSS.Name || c.Metric == "heap" || c.Metric == "malloc" || c.Unit == "B/op":
-		return use("memory")
-	case c.Unit == bench.Second || strings.HasSuffix(c.Unit, "s/op") || strings.HasSuffix(c.Unit, "sec/op"):
-		verb := "gets "
-		if made {
-			verb = ""
-		}
-		return verb + size + pick("slower", "faster") + " (" + c.Metric + ")"
-	case strings.HasSuffix(c.Unit, "/s"):
-		verb := "gets "
-		if made {
-			verb = ""
-		}
-		return verb + size + pick("faster", "slower") + " (" + c.Metric + ")"
-	}
-	return use(c.Metric)[:len(use(c.Metric))-len(" ("+c.Metric+")")]
-}
-
-func percent(ch float64) string {
-	digits := 1
-	if math.Abs(ch) < .00095 {
-		digits = 2
-	} else if math.Abs(ch) >= .995 {
-		digits = 0
-	}
-	return strconv.FormatFloat(100*math.Abs(ch), 'f', digits, 64) + " %"
 }
 
 func (s *summary) name(n int) string {
@@ -329,12 +274,6 @@ func (s *summary) broken() []string {
 	return out
 }
 
-// shortly says how a benchmark failed, without in how many of its runs.
-func shortly(f bench.Failure) string {
-	why, _, _ := strings.Cut(bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String(), " (")
-	return why
-}
-
 // dead tells of benchmarks without any figure, which fail on base or were not
 // run; those that a patch breaks are told by broken.
 func (s *summary) dead() []string {
@@ -352,7 +291,7 @@ func (s *summary) dead() []string {
 	var out []string
 	for _, b := range s.benchmarks {
 		switch text := told[b]; {
-		case s.figures[b] || text == "-":
+		case s.figures[b] || text == "-" || text == "" && s.allSame():
 		case text != "":
 			out = append(out, text)
 		default:
@@ -371,34 +310,6 @@ func (s *summary) failedBuilds() []int {
 		}
 	}
 	return out
-}
-
-// names lists versions, the first three of them.
-func (s *summary) names(list []int) string {
-	var out []string
-	for i, n := range list {
-		if i == 2 && len(list) > 3 {
-			out = append(out, strconv.Itoa(len(list)-i)+" more")
-			break
-		}
-		out = append(out, s.name(n))
-	}
-	if n := len(out); n > 1 {
-		return strings.Join(out[:n-1], ", ") + " and " + out[n-1]
-	}
-	return strings.Join(out, "")
-}
-
-// unbuilt says which versions do not build, "" if all do.
-func (s *summary) unbuilt() string {
-	switch list := s.failedBuilds(); len(list) {
-	case 0:
-		return ""
-	case 1:
-		return s.names(list) + " does not build"
-	default:
-		return s.names(list) + " do not build"
-	}
 }
 
 // nothing says that base or all patches have no build.
@@ -430,21 +341,6 @@ func (s *summary) allSame() bool {
 	return same
 }
 
-func (s *summary) noFigures() string {
-	for _, v := range s.versions {
-		if v.N == 0 && v.State == bench.BuildFailed {
-			return "base does not build"
-		}
-	}
-	if u := s.unbuilt(); u != "" {
-		return "no patch could be built and measured: " + u
-	}
-	if b := append(s.broken(), s.dead()...); len(b) > 0 && len(b) <= 3 {
-		return strings.Join(b, ", ")
-	}
-	return "nothing could be measured"
-}
-
 // undecided says that some row may have changed. Wall time alone does not count
 // where cpu time of the same benchmark is known to be the same: on a busy
 // machine wall time is never decided.
@@ -456,113 +352,4 @@ func (s *summary) undecided() bool {
 		}
 	}
 	return len(s.unclear) > s.wallOnly
-}
-
-// unclearText counts what is undecided and names the row that may have changed
-// most: of wall time only where there is no other.
-func (s *summary) unclearText() string {
-	var pick *bench.Comparison
-	var step bench.Step
-	most := -1.0
-	for i := range s.unclear {
-		c := &s.unclear[i]
-		weight := func(st bench.Step) float64 {
-			w := 0.0
-			if st.Lo != nil && st.Hi != nil {
-				w = max(math.Abs(*st.Lo), math.Abs(*st.Hi))
-			}
-			if c.Metric == bench.Wall.Name {
-				w /= 1e6
-			}
-			return w
-		}
-		for _, st := range append(slices.Clone(c.Steps), c.Total) {
-			if st.Verdict == bench.Unclear && weight(st) > most {
-				pick, step, most = c, st, weight(st)
-			}
-		}
-	}
-	text := fmt.Sprintf("%d of %d rows undecided: %s (%s)", len(s.unclear), s.tested, bench.RowName(pick.Benchmark, pick.Params), pick.Metric)
-	if step.Lo != nil && step.Hi != nil {
-		text += fmt.Sprintf(" %+.1f .. %+.1f %%", 100**step.Lo, 100**step.Hi)
-	}
-	if step.N != pick.Total.N || len(pick.Steps) > 0 && pick.Total.Verdict != bench.Unclear {
-		text += " at " + s.name(step.N)
-	}
-	if step.Reason != "" {
-		text += ", " + step.Reason
-	}
-	return text
-}
-
-func (s *summary) sameText() string {
-	if s.allSame() {
-		return "every patch " + map[bool]string{true: "that builds gives", false: "builds"}[s.unbuilt() != ""] + " the same program as base"
-	}
-	text := fmt.Sprintf("%d benchmarks, all within %s", len(s.figures), percent(s.widest))
-	if len(s.figures) == 1 {
-		text = "1 benchmark, within " + percent(s.widest)
-	}
-	if s.wallOnly > 0 {
-		text += "; wall time too noisy to say"
-	}
-	return text
-}
-
-// line joins what is told, in the order of the patches. What the line is too
-// short for is left out, the least first, and counted.
-func line(head string, told []finding) string {
-	const room = 30 // for the count
-	weight := slices.Clone(told)
-	slices.SortStableFunc(weight, func(a, b finding) int {
-		switch {
-		case a.first != b.first:
-			return map[bool]int{true: -1, false: 1}[a.first]
-		case a.better != b.better:
-			return map[bool]int{true: 1, false: -1}[a.better]
-		}
-		return cmp.Compare(b.magnitude, a.magnitude)
-	})
-	width := utf8.RuneCountInString(head) - 2
-	all := width
-	for _, f := range told {
-		all += 2 + utf8.RuneCountInString(f.text)
-	}
-	left := map[string]bool{} // texts
-	worse, better, others := 0, 0, 0
-	for i, f := range weight {
-		w := 2 + utf8.RuneCountInString(f.text)
-		if all <= lineWidth || i == 0 || len(left) == 0 && width+w+room <= lineWidth {
-			width += w
-			continue
-		}
-		left[f.text] = true
-		switch {
-		case f.first:
-			others++
-		case f.better:
-			better++
-		default:
-			worse++
-		}
-	}
-	var out []string
-	for _, f := range told {
-		if !left[f.text] {
-			out = append(out, f.text)
-		}
-	}
-	var more []string
-	for _, m := range []struct {
-		n    int
-		what string
-	}{{worse, " more worse"}, {better, " more better"}, {others, " more"}} {
-		if m.n > 0 {
-			more = append(more, strconv.Itoa(m.n)+m.what)
-		}
-	}
-	if len(more) > 0 {
-		out = append(out, strings.Join(more, ", "))
-	}
-	return head + strings.Join(out, "; ")
 }

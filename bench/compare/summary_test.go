@@ -54,6 +54,13 @@ func TestSummary(t *testing.T) {
 	unclear.Reason = "needs about 60 rounds"
 	totalOnly := row("hash", bench.CPU)
 	totalOnly.Total = step(5, .036, bench.Worse, 2, 4)
+	nowhere := row("hash", bench.CPU)
+	nowhere.Total = step(5, -.021, bench.Better)
+	equal := none("hash")
+	for i := range equal.Steps {
+		equal.Steps[i] = bench.Step{N: i + 1, Verdict: bench.Same, Reason: "same build as base"}
+	}
+	equal.Total = bench.Step{N: 5, Verdict: bench.Same, Reason: "same build as base"}
 	cancel := row("hash", bench.CPU, step(1, .05, bench.Worse), step(3, -.05, bench.Better))
 	broken := builtVersions(6)
 	broken[4].State = bench.BuildFailed
@@ -84,6 +91,12 @@ func TestSummary(t *testing.T) {
 			answer{bench.Better, "better: 1/5 makes sort 25.0 % faster (wall)"}},
 		"undone": {five, []bench.Comparison{cancel}, nil,
 			answer{bench.Mixed, "mixed: 1/5 makes hash 5.0 % slower (cpu); 3/5 makes hash 5.0 % faster (cpu)"}},
+		"a group of patches": {five, []bench.Comparison{row("hash", bench.CPU, step(2, .036, bench.Worse, 2, 3), step(3, .036, bench.Worse, 2, 3))}, nil,
+			answer{bench.Worse, "worse: hash gets 3.6 % slower (cpu), somewhere in patches 2-3"}},
+		"by no single patch": {five, []bench.Comparison{nowhere}, nil, answer{bench.Better, "better: hash gets 2.1 % faster (cpu) as a whole"}},
+		"more than tenfold": {five, []bench.Comparison{row("hash", bench.Wall, step(2, 14.2, bench.Worse))}, nil,
+			answer{bench.Worse, "worse: 2/5 makes hash 15.2x slower (wall)"}},
+		"equal builds with their rows": {same, []bench.Comparison{equal}, nil, answer{bench.Same, "no change: every patch builds the same program as base"}},
 		"only the whole": {five, []bench.Comparison{totalOnly}, nil,
 			answer{bench.Worse, "worse: hash gets 3.6 % slower (cpu), somewhere in patches 2-4"}},
 		"nothing changed": {five, []bench.Comparison{row("hash", bench.CPU), row("sort", bench.CPU)}, nil,
@@ -109,7 +122,7 @@ func TestSummary(t *testing.T) {
 			answer{bench.Better, "better: hash gets 12.0 % faster (cpu)"}},
 		"alike but for parameters": {five, []bench.Comparison{
 			with("n", "1", row("grep", bench.CPU, step(2, -.2, bench.Better))), with("n", "8", row("grep", bench.CPU, step(2, -.31, bench.Better))),
-		}, nil, answer{bench.Better, "better: 2/5 makes grep 31.0 % faster (cpu) at most, in 2 rows"}},
+		}, nil, answer{bench.Better, "better: 2/5 makes grep up to 31.0 % faster (cpu) in 2 rows"}},
 		"too many: the worst are told": {five, []bench.Comparison{
 			row("first", bench.CPU, step(1, -.4, bench.Better)), row("second", bench.CPU, step(2, .02, bench.Worse)),
 			row("third", bench.CPU, step(3, .03, bench.Worse)), row("fourth", bench.CPU, step(4, .33, bench.Worse)), row("fifth", bench.CPU, step(5, .05, bench.Worse)),
