@@ -14,13 +14,16 @@ import (
 )
 
 // readHeader reads the header at the start of b with go-message and gives it
-// with the rest, which begins behind the blank line. tooLong is set when no end
-// came within MaxHeader bytes.
+// with the rest, which begins behind the blank line. tooLong is set, and nothing
+// read, when no end came within MaxHeader bytes.
 func readHeader(b []byte) (h message.Header, rest []byte, tooLong bool) {
 	block, rest, tooLong := headerBlock(b)
+	if tooLong {
+		return h, rest, true
+	}
 	// headerBlock has left nothing in that ReadHeader refuses.
 	h.Header, _ = textproto.ReadHeader(bufio.NewReaderSize(bytes.NewReader(block), min(len(block), 4096)))
-	return h, rest, tooLong
+	return h, rest, false
 }
 
 // headerBlock gives the header at the start of b without its blank line and

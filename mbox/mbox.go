@@ -1,10 +1,12 @@
 // Package mbox holds the nouns of patch mail: a Message as it was received, a
 // Patch that one message carries, the Series that the patches of one posting
 // make up, and the Base that a series is applied to. It also reads and writes
-// mailboxes and decodes single messages: go-message reads header fields, MIME
-// parts, transfer encodings and charsets, behind filters that keep one bad line
-// from costing the whole mail. Addresses and dates follow git mailinfo's loose
-// rules, since net/mail, which go-message has for them, refuses many.
+// mailboxes and decodes single messages: go-message reads header fields, media
+// types, transfer encodings and charsets, behind filters that keep one bad line
+// from costing the whole mail. MIME parts are found in one pass of our own, since
+// go-message reads each as often as it is nested. Addresses and dates follow git
+// mailinfo's loose rules, since net/mail, which go-message has for them, refuses
+// many.
 //
 // In go the bytes of a mailbox or of one mail; out come messages. Which
 // messages form a series is decided in mbox/series, and what a series does to a

@@ -94,12 +94,11 @@ func ParseMessage(raw []byte, position string) (*Message, error) {
 		return nil, err
 	}
 	m.readHeader()
-	w := walker{message: m}
-	if hasTransportCR(raw, body) {
+	stripped := hasTransportCR(raw, body)
+	if stripped {
 		body = stripCR(body)
-		w.stripped = true
 	}
-	if err := w.walk(m.header, body, 0); err != nil {
+	if err := m.readParts(body, stripped); err != nil {
 		return nil, err
 	}
 	return m, nil

@@ -2,169 +2,29 @@ package mbox
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/emersion/go-message"
-	"github.com/emersion/go-message/textproto"
 )
 
-// walker collects the leaves of a mail's MIME tree. go-message splits multiparts
-// and undoes transfer encodings; what stands before it here mends what it would
-// give up a mail for and git mailinfo reads.
-type walker struct {
-	message  *Message
-	parts    int
-	stripped bool // one CR per line is off already
-}
-
-func (w *walker) walk(h message.Header, body []byte, depth int) error {
-	if depth > MaxDepth {
-		return fmt.Errorf("MIME parts nested deeper than %d", MaxDepth)
-	}
-	typ, params := contentType(h)
-	if boundary := params["boundary"]; strings.HasPrefix(typ, "multipart/") && boundary != "" {
-		return w.multipart(typ, boundary, body, depth)
-	}
-	w.parts++
-	if w.parts > MaxParts {
-		return errParts
-	}
-	part := Part{Type: typ, Charset: params["charset"], Name: params["name"]}
-	if disposition, p := parameters(h.Get("Content-Disposition"), h.ContentDisposition); disposition != "" {
-		part.Attached = disposition == "attachment"
-		if p["filename"] != "" {
-			part.Name = p["filename"]
-		}
-	}
-	part.Text = isText(part)
-	if part.Text {
-		var err error
-		if part.Body, err = w.decode(h, params, body); err != nil {
-			return err
-		}
-	}
-	w.message.Parts = append(w.message.Parts, part)
-	return nil
-}
-
-func (w *walker) multipart(typ, boundary string, body []byte, depth int) error {
-	first := len(w.message.Parts)
-	repaired, closed, err := repairParts(body, boundary)
+// readParts decodes the body of a mail into its parts. stripped says that one CR
+// of each line is off already.
+func (m *Message) readParts(body []byte, stripped bool) error {
+	s, err := split(m.header, body)
 	if err != nil {
 		return err
 	}
-	if !closed && (depth == 0 || len(repaired) == 0) {
-		return errCutOff
-	}
-	// Inside, the parent is closed, so nothing is lost but the closing line.
-	reader := textproto.NewMultipartReader(bytes.NewReader(repaired), partMark)
-	for {
-		part, err := reader.NextPart()
-		if err == io.EOF {
-			w.pick(typ, first)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		var content bytes.Buffer
-		if _, err := content.ReadFrom(part); err != nil {
-			return err
-		}
-		if part.Header.Len() > 0 || content.Len() > 0 {
-			err = w.walk(message.Header{Header: part.Header}, content.Bytes(), depth+1)
-		} else if w.parts++; w.parts > MaxParts {
-			err = errParts
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// partMark is the boundary that repairParts writes.
-const partMark = "part\x00"
-
-// repairParts writes a multipart's body so that go-message loses nothing of it.
-// go-message gives up the whole mail for one bad line in a part's header, for a
-// line that goes on behind the boundary ("--b-1" in a diff, or the boundary of a
-// multipart inside), and for line ends that change; and it takes the newline
-// before a boundary, which a diff's last line needs. What is given ends in a
-// closing line if it has any part; closed says whether the body had one.
-func repairParts(body []byte, boundary string) (repaired []byte, closed bool, err error) {
-	delim, last := []byte("--"+boundary), "\n--"+partMark+"--"
-	out := make([]byte, 0, len(body)+len(body)/8)
-	start := -1 // of the open part
-	part := func(b []byte) error {
-		head, rest, tooLong := headerBlock(b)
-		if tooLong {
-			return fmt.Errorf("header of a MIME part longer than %d KiB", MaxHeader>>10)
-		}
-		out = append(append(out, "\n--"+partMark+"\n"...), head...)
-		if n := len(head); n > 0 && head[n-1] != '\n' {
-			out = append(out, '\n')
-		}
-		out = append(append(out, '\n'), rest...)
-		return nil
-	}
-	for pos := 0; pos < len(body); {
-		i := bytes.Index(body[pos:], delim)
-		if i < 0 {
-			break
-		}
-		i += pos
-		end := lineEnd(body, i)
-		rest := bytes.TrimRight(body[i+len(delim):end], " \t\r\n")
-		closing := bytes.Equal(rest, []byte("--"))
-		if i > 0 && body[i-1] != '\n' || len(rest) > 0 && !closing {
-			pos = i + len(delim)
-			continue
-		}
-		if start >= 0 {
-			if err := part(body[start:i]); err != nil {
-				return nil, false, err
+	for i, l := range s.leaves {
+		if p := &s.parts[i]; p.Text {
+			if p.Body, err = decode(l.header, l.params, body[l.start:l.end:l.end], stripped); err != nil {
+				return err
 			}
 		}
-		if closing {
-			return append(out, last...), true, nil
-		}
-		start, pos = end, end
 	}
-	if start < 0 {
-		return nil, false, nil
-	}
-	if err := part(body[start:]); err != nil {
-		return nil, false, err
-	}
-	return append(out, last...), false, nil
-}
-
-var (
-	errCutOff = errors.New("unexpected EOF: the multipart's closing boundary is missing, the mail was cut off")
-	errParts  = fmt.Errorf("more than %d MIME parts", MaxParts)
-)
-
-// pick keeps of a multipart/alternative the last plain text, and of a
-// multipart/signed all but the signature.
-func (w *walker) pick(typ string, first int) {
-	if typ != "multipart/alternative" {
-		return
-	}
-	best := -1
-	parts := w.message.Parts
-	for i := first; i < len(parts); i++ {
-		if parts[i].Text && (best < 0 || parts[i].Type == "text/plain") {
-			best = i
-		}
-	}
-	for i := first; i < len(parts); i++ {
-		if i != best && parts[i].Type != "text/x-patch" && parts[i].Type != "text/x-diff" {
-			parts[i].Text = false
-		}
-	}
+	m.Parts = s.parts
+	return nil
 }
 
 // isText says whether a part may hold words or a diff.
@@ -183,9 +43,9 @@ func isText(p Part) bool {
 }
 
 // decode undoes transfer encoding, CRs and format=flowed.
-func (w *walker) decode(h message.Header, params map[string]string, body []byte) ([]byte, error) {
+func decode(h message.Header, params map[string]string, body []byte, stripped bool) ([]byte, error) {
 	cte := strings.ToLower(h.Get("Content-Transfer-Encoding"))
-	cr := !w.stripped
+	cr := !stripped
 	switch cte {
 	case "", "7bit", "8bit", "binary", "8-bit", "7-bit":
 	case "base64":
