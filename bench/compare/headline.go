@@ -179,9 +179,12 @@ func (s *summary) sameText() string {
 // line joins what is told, in the order of the patches. What the line is too
 // short for is left out, the least first, and counted.
 func line(head string, told []finding) string {
-	const room = 30 // for the count
-	weight := slices.Clone(told)
-	slices.SortStableFunc(weight, func(a, b finding) int {
+	weight := make([]int, len(told))
+	for i := range weight {
+		weight[i] = i
+	}
+	slices.SortStableFunc(weight, func(i, j int) int {
+		a, b := told[i], told[j]
 		switch {
 		case a.first != b.first:
 			return map[bool]int{true: -1, false: 1}[a.first]
@@ -190,46 +193,37 @@ func line(head string, told []finding) string {
 		}
 		return cmp.Compare(b.magnitude, a.magnitude)
 	})
-	width := utf8.RuneCountInString(head) - 2
-	all := width
-	for _, f := range told {
-		all += 2 + utf8.RuneCountInString(f.text)
-	}
-	left := map[string]bool{} // texts
-	worse, better, others := 0, 0, 0
-	for i, f := range weight {
-		w := 2 + utf8.RuneCountInString(f.text)
-		if all <= lineWidth || i == 0 || len(left) == 0 && width+w+room <= lineWidth {
-			width += w
-			continue
+	for keep := len(told); ; keep-- {
+		var out []string
+		for _, i := range slices.Sorted(slices.Values(weight[:keep])) {
+			out = append(out, told[i].text)
 		}
-		left[f.text] = true
-		switch {
-		case f.first:
-			others++
-		case f.better:
-			better++
-		default:
-			worse++
+		worse, better, others := 0, 0, 0
+		for _, i := range weight[keep:] {
+			switch {
+			case told[i].first:
+				others++
+			case told[i].better:
+				better++
+			default:
+				worse++
+			}
 		}
-	}
-	var out []string
-	for _, f := range told {
-		if !left[f.text] {
-			out = append(out, f.text)
+		var more []string
+		for _, m := range []struct {
+			n    int
+			what string
+		}{{worse, " more worse"}, {better, " more better"}, {others, " more"}} {
+			if m.n > 0 {
+				more = append(more, strconv.Itoa(m.n)+m.what)
+			}
 		}
-	}
-	var more []string
-	for _, m := range []struct {
-		n    int
-		what string
-	}{{worse, " more worse"}, {better, " more better"}, {others, " more"}} {
-		if m.n > 0 {
-			more = append(more, strconv.Itoa(m.n)+m.what)
+		if len(more) > 0 {
+			out = append(out, strings.Join(more, ", "))
+		}
+		text := head + strings.Join(out, "; ")
+		if keep <= 1 || utf8.RuneCountInString(text) <= lineWidth {
+			return text
 		}
 	}
-	if len(more) > 0 {
-		out = append(out, strings.Join(more, ", "))
-	}
-	return head + strings.Join(out, "; ")
 }

@@ -237,6 +237,9 @@ func (s *summary) dropFollowers() {
 	})
 	slices.SortStableFunc(s.findings, func(a, b finding) int {
 		if a.n != b.n {
+			if a.n == 0 || b.n == 0 {
+				return b.n - a.n // what no patch is known for comes last
+			}
 			return a.n - b.n
 		}
 		switch {

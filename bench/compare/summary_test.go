@@ -126,7 +126,7 @@ func TestSummary(t *testing.T) {
 		"too many: the worst are told": {five, []bench.Comparison{
 			row("first", bench.CPU, step(1, -.4, bench.Better)), row("second", bench.CPU, step(2, .02, bench.Worse)),
 			row("third", bench.CPU, step(3, .03, bench.Worse)), row("fourth", bench.CPU, step(4, .33, bench.Worse)), row("fifth", bench.CPU, step(5, .05, bench.Worse)),
-		}, nil, answer{bench.Mixed, "mixed: 4/5 makes fourth 33.0 % slower (cpu); 5/5 makes fifth 5.0 % slower (cpu); 2 more worse, 1 more better"}},
+		}, nil, answer{bench.Mixed, "mixed: 3/5 makes third 3.0 % slower (cpu); 4/5 makes fourth 33.0 % slower (cpu); 5/5 makes fifth 5.0 % slower (cpu); 1 more worse, 1 more better"}},
 		"flaky": {five, []bench.Comparison{row("hash", bench.CPU), none("sort")},
 			[]bench.Failure{{N: 2, Benchmark: "sort", Status: 1, Flaky: true, Reason: "exit status 1 (2 of 5 runs)"}},
 			answer{bench.Same, "no change: 1 benchmark, within 0.5 %; sort is flaky on 2/5 (exit status 1)"}},
