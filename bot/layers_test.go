@@ -24,6 +24,8 @@ var layer = map[string]int{
 	"mbox/tree/diff":       15, // the parts of mbox/tree that know no series
 	"mbox/tree/odb":        15,
 	"mbox/tree/merge":      15,
+	"mbox/tree/overlay":    16,
+	"mbox/tree/checkout":   17,
 	"mbox/series/patch":    15, // the part of mbox/series that knows one mail alone
 	"mbox/source":          20,
 	"mbox/series":          20,
@@ -44,6 +46,7 @@ var layer = map[string]int{
 	"bot/report/long":      45,
 	"bot/report/cases":     35,
 	"bot/report/markdown":  45,
+	"bot/check":            45,
 	"bot/github":           40,
 	"bot/watch":            50,
 	"bot/work":             50,

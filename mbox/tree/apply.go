@@ -9,6 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"patchbench/mbox/tree/diff"
+	"patchbench/mbox/tree/overlay"
 )
 
 // refusal is why a file of a patch does not apply.
@@ -49,7 +50,7 @@ type state struct {
 // known to apply, so that renames and copies read what was there before.
 type applier struct {
 	r     *Repo
-	ed    *editor
+	ed    *overlay.Editor
 	files []diff.File
 	state map[string]*state
 	links map[string]bool // symbolic links: true made or kept, false removed
@@ -60,7 +61,7 @@ type applier struct {
 // applyFiles applies a patch's files to a tree. Refusals are data; an error
 // means that the repository could not be read or ctx has ended.
 func (r *Repo) applyFiles(ctx context.Context, tree plumbing.Hash, files []diff.File) (*outcome, []refusal, error) {
-	a := &applier{r: r, ed: r.edit(tree), files: append([]diff.File(nil), files...),
+	a := &applier{r: r, ed: r.objects.Edit(tree), files: append([]diff.File(nil), files...),
 		state: map[string]*state{}, links: map[string]bool{}}
 	a.out.how = HowClean
 	for i := range a.files {
@@ -101,7 +102,7 @@ func (r *Repo) applyFiles(ctx context.Context, tree plumbing.Hash, files []diff.
 	if no != nil {
 		return nil, []refusal{*no}, nil
 	}
-	a.out.tree = a.ed.write()
+	a.out.tree = a.ed.Write()
 	return &a.out, nil, nil
 }
 
@@ -127,11 +128,11 @@ func (a *applier) check(ctx context.Context, f *diff.File) (*refusal, error) {
 	}
 	if f.New != "" && (f.Create == diff.Yes || f.Rename || f.Copy) {
 		s := a.state[f.New]
-		e, ok, err := a.ed.get(f.New)
+		e, ok, err := a.ed.Get(f.New)
 		if err != nil {
 			return nil, err
 		}
-		if ok && !e.isDir() && (s == nil || !s.leaving && !s.gone) {
+		if ok && !e.IsDir() && (s == nil || !s.leaving && !s.gone) {
 			return &refusal{path: f.New, reason: "the file already exists in the tree"}, nil
 		}
 		if f.NewMode == 0 && f.Create == diff.Yes {
@@ -163,7 +164,7 @@ func (a *applier) check(ctx context.Context, f *diff.File) (*refusal, error) {
 	if f.Delete == diff.Yes && len(after) > 0 {
 		return refuse("the patch deletes the file but leaves contents in it"), nil
 	}
-	c := change{file: f, mode: canonical(f.NewMode), data: after}
+	c := change{file: f, mode: overlay.Canonical(f.NewMode), data: after}
 	a.out.changes = append(a.out.changes, c)
 	made := &a.out.changes[len(a.out.changes)-1]
 	if f.New != "" {
@@ -193,7 +194,7 @@ func (a *applier) before(f *diff.File) ([]byte, *refusal, error) {
 	if made != nil {
 		mode, data = made.mode, made.data
 	} else {
-		e, ok, err := a.ed.get(f.Old)
+		e, ok, err := a.ed.Get(f.Old)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -207,10 +208,10 @@ func (a *applier) before(f *diff.File) ([]byte, *refusal, error) {
 				return nil, refuse("%q is a symbolic link", link), err
 			}
 			return nil, refuse("the file does not exist in the tree"), nil
-		case e.isDir():
+		case e.IsDir():
 			return nil, refuse("it is a directory"), nil
 		}
-		mode = canonical(e.mode)
+		mode = overlay.Canonical(e.Mode)
 		if data, err = a.r.content(e); err != nil {
 			return nil, nil, err
 		}
@@ -223,7 +224,7 @@ func (a *applier) before(f *diff.File) ([]byte, *refusal, error) {
 		f.OldMode = mode
 	case (f.OldMode^mode)&diff.TypeMask != 0:
 		return nil, refuse("the file is %s in the tree, the patch is for %s", kindOf(mode), kindOf(f.OldMode)), nil
-	case canonical(f.OldMode) != mode:
+	case overlay.Canonical(f.OldMode) != mode:
 		a.note("%s has mode %06o, the patch expected %06o", f.Old, mode, f.OldMode)
 	}
 	if f.NewMode == 0 && f.Delete != diff.Yes {
@@ -251,11 +252,11 @@ func kindOf(mode uint32) string {
 const modulePrefix = "Subproject commit "
 
 // content gives the bytes of a tree's entry as a patch sees them.
-func (r *Repo) content(e entry) ([]byte, error) {
-	if e.isModule() {
-		return []byte(modulePrefix + e.id.String() + "\n"), nil
+func (r *Repo) content(e overlay.Entry) ([]byte, error) {
+	if e.IsModule() {
+		return []byte(modulePrefix + e.ID.String() + "\n"), nil
 	}
-	return r.blob(e.id)
+	return r.objects.Blob(e.ID)
 }
 
 // linkAbove gives the folder on a path that is a symbolic link in the tree.
@@ -264,11 +265,11 @@ func (a *applier) linkAbove(path string) (string, error) {
 		if c != '/' {
 			continue
 		}
-		e, ok, err := a.ed.get(path[:i])
+		e, ok, err := a.ed.Get(path[:i])
 		if err != nil {
 			return "", err
 		}
-		if ok && e.isLink() {
+		if ok && e.IsLink() {
 			return path[:i], nil
 		}
 	}
@@ -287,11 +288,11 @@ func (a *applier) beyondLink(path string) (string, error) {
 			}
 			continue
 		}
-		e, ok, err := a.ed.get(path[:i])
+		e, ok, err := a.ed.Get(path[:i])
 		if err != nil {
 			return "", err
 		}
-		if ok && e.isLink() {
+		if ok && e.IsLink() {
 			return path[:i], nil
 		}
 	}
@@ -325,7 +326,7 @@ func (a *applier) binary(f *diff.File, before []byte) ([]byte, *refusal, error) 
 		return nil, refuse("the binary patch has no full index line; make it with git format-patch --binary"), nil
 	}
 	if f.Old != "" {
-		if have := idOf(plumbing.BlobObject, before).String(); !strings.EqualFold(have, f.OldID) {
+		if have := overlay.ID(plumbing.BlobObject, before).String(); !strings.EqualFold(have, f.OldID) {
 			return nil, refuse("the binary patch is for another version of the file (%.12s, not %.12s)", f.OldID, have), nil
 		}
 	}
@@ -335,8 +336,8 @@ func (a *applier) binary(f *diff.File, before []byte) ([]byte, *refusal, error) 
 	}
 	if f.Binary == nil {
 		// As git apply: the file may be known from elsewhere.
-		if a.r.has(want) {
-			data, err := a.r.blob(want)
+		if a.r.objects.Has(want) {
+			data, err := a.r.objects.Blob(want)
 			return data, nil, err
 		}
 		return nil, refuse("the patch says only that the binary files differ; make it with git format-patch --binary"), nil
@@ -345,7 +346,7 @@ func (a *applier) binary(f *diff.File, before []byte) ([]byte, *refusal, error) 
 	if err != nil {
 		return nil, refuse("%v", err), nil
 	}
-	if have := idOf(plumbing.BlobObject, after); have != want {
+	if have := overlay.ID(plumbing.BlobObject, after); have != want {
 		return nil, refuse("the binary patch makes %.12s of the file where its index line says %.12s", have.String(), f.NewID), nil
 	}
 	return after, nil, nil
@@ -357,7 +358,7 @@ func (a *applier) store() (*refusal, error) {
 		// Two names without a word of renaming are a renaming too.
 		moved := c.file.Old != "" && c.file.New != "" && c.file.Old != c.file.New && !c.file.Copy
 		if c.file.Delete == diff.Yes || moved {
-			if err := a.ed.remove(c.file.Old); err != nil {
+			if err := a.ed.Remove(c.file.Old); err != nil {
 				return nil, err
 			}
 		}
@@ -378,9 +379,9 @@ func (a *applier) store() (*refusal, error) {
 			c.id = plumbing.NewHash(text)
 			a.note("%s is a submodule: its commit is recorded, its files are not there", c.file.New)
 		} else {
-			c.id = a.r.write(plumbing.BlobObject, c.data)
+			c.id = a.r.objects.Write(plumbing.BlobObject, c.data)
 		}
-		reason, err := a.ed.set(c.file.New, c.mode, c.id)
+		reason, err := a.ed.Set(c.file.New, c.mode, c.id)
 		if err != nil {
 			return nil, err
 		}
@@ -389,4 +390,21 @@ func (a *applier) store() (*refusal, error) {
 		}
 	}
 	return nil, nil
+}
+
+// checkNames gives a reason for each file of a patch that has a name which must
+// not get into a tree, by file; nil for none.
+func checkNames(files []diff.File) (bad []refusal) {
+	for i := range files {
+		for _, name := range []string{files[i].Old, files[i].New} {
+			if name == "" {
+				continue
+			}
+			if reason := overlay.BadPath(name); reason != "" {
+				bad = append(bad, refusal{path: name, reason: reason})
+				break
+			}
+		}
+	}
+	return bad
 }

@@ -3,13 +3,13 @@ package tree
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"patchbench/mbox"
 	"patchbench/mbox/tree/diff"
+	"patchbench/mbox/tree/overlay"
 )
 
 // searchDepth is how many commits of a branch are looked at, along the first
@@ -23,7 +23,7 @@ const searchDepth = 2000
 // error means that what the user named does not exist.
 func (r *Repo) Base(s *mbox.Series, flag, branch string) (mbox.Base, error) {
 	if flag != "" {
-		id, err := r.resolve(flag)
+		id, err := r.objects.Resolve(flag)
 		if err != nil {
 			return mbox.Base{}, err
 		}
@@ -35,7 +35,7 @@ func (r *Repo) Base(s *mbox.Series, flag, branch string) (mbox.Base, error) {
 		if how == "" {
 			how = mbox.HowBaseCommit
 		}
-		if id, ok := r.commitByPrefix(s.Base.Commit); ok {
+		if id, ok := r.objects.CommitByPrefix(s.Base.Commit); ok {
 			return mbox.Base{Commit: id.String(), How: how, Reason: "the series names it as its base"}, nil
 		}
 		why = fmt.Sprintf("; the base %.12s that the series names is not in the repository", s.Base.Commit)
@@ -44,10 +44,10 @@ func (r *Repo) Base(s *mbox.Series, flag, branch string) (mbox.Base, error) {
 	if name == "" {
 		name = "HEAD"
 	}
-	tip, err := r.resolve(name)
+	tip, err := r.objects.Resolve(name)
 	if err != nil {
 		if branch == "" {
-			return mbox.Base{}, inputErrorf("no base: %s has no commit at HEAD; name one with --base", r.dir)
+			return mbox.Base{}, overlay.InputErrorf("no base: %s has no commit at HEAD; name one with --base", r.objects.Dir())
 		}
 		return mbox.Base{}, err
 	}
@@ -66,25 +66,6 @@ func (r *Repo) Base(s *mbox.Series, flag, branch string) (mbox.Base, error) {
 		}
 	}
 	return mbox.Base{Commit: tip.String(), How: mbox.HowBranch, Reason: fmt.Sprintf("the tip of %s%s", name, why)}, nil
-}
-
-var hexID = regexp.MustCompile(`^[0-9a-fA-F]{7,40}$`)
-
-// commitByPrefix finds the one commit with a full or abbreviated id.
-func (r *Repo) commitByPrefix(prefix string) (found plumbing.Hash, ok bool) {
-	if !hexID.MatchString(prefix) {
-		return found, false
-	}
-	for _, id := range r.odb.Prefix(prefix) {
-		if typ, _, err := r.read(id); err != nil || typ != plumbing.CommitObject {
-			continue
-		}
-		if ok {
-			return plumbing.ZeroHash, false
-		}
-		found, ok = id, true
-	}
-	return found, ok
 }
 
 // image is a file as a series expects to find it.
@@ -121,14 +102,14 @@ func (r *Repo) newestWith(tip plumbing.Hash, want []image) (id plumbing.Hash, n 
 	}
 	var last plumbing.Hash
 	for id = tip; n < searchDepth; n++ {
-		c, err := r.commit(id)
+		c, err := r.objects.Commit(id)
 		if errors.Is(err, plumbing.ErrObjectNotFound) && n > 0 {
 			break // a shallow clone ends here
 		} else if err != nil {
 			return plumbing.ZeroHash, n, err
 		}
-		if c.tree != last {
-			miss, err := r.firstMissing(c.tree, want)
+		if c.Tree != last {
+			miss, err := r.firstMissing(c.Tree, want)
 			if err != nil {
 				return plumbing.ZeroHash, n, err
 			}
@@ -137,25 +118,25 @@ func (r *Repo) newestWith(tip plumbing.Hash, want []image) (id plumbing.Hash, n 
 			}
 			// What differs here will most likely differ in the next one too.
 			want[0], want[miss] = want[miss], want[0]
-			last = c.tree
+			last = c.Tree
 		}
-		if len(c.parents) == 0 {
+		if len(c.Parents) == 0 {
 			n++
 			break
 		}
-		id = c.parents[0]
+		id = c.Parents[0]
 	}
 	return plumbing.ZeroHash, n, nil
 }
 
 func (r *Repo) firstMissing(tree plumbing.Hash, want []image) (int, error) {
-	ed := r.edit(tree)
+	ed := r.objects.Edit(tree)
 	for i, w := range want {
-		e, ok, err := ed.get(w.path)
+		e, ok, err := ed.Get(w.path)
 		if err != nil {
 			return 0, err
 		}
-		if !ok || !strings.HasPrefix(e.id.String(), w.id) {
+		if !ok || !strings.HasPrefix(e.ID.String(), w.id) {
 			return i, nil
 		}
 	}

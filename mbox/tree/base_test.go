@@ -12,7 +12,8 @@ import (
 	"patchbench/mbox/tree"
 )
 
-func TestResolve(t *testing.T) {
+// TestRevisions names a base as users do.
+func TestRevisions(t *testing.T) {
 	dir := newRepo(t)
 	put(t, dir, map[string]string{"a": "1\n"})
 	first := commit(t, dir, "first")
@@ -27,12 +28,12 @@ func TestResolve(t *testing.T) {
 		"HEAD": second, "main": second, "refs/heads/main": second, "v1": first, "topic/x": first, "cafe": first,
 		"HEAD~1": first, "main^": first, first: first, first[:9]: first, second[:7]: second, "v1^{commit}": first,
 	} {
-		if got, err := r.Resolve(rev); err != nil || got != want {
-			t.Errorf("%s: %s, %v; want %s", rev, got, err, want)
+		if got, err := r.Base(nil, rev, ""); err != nil || got.Commit != want {
+			t.Errorf("%s: %+v, %v; want %s", rev, got, err, want)
 		}
 	}
-	for _, rev := range []string{"", "none", "--all", "deadbeef", strings.Repeat("1", 40), "HEAD~9", "v1:a", "a b"} {
-		_, err := r.Resolve(rev)
+	for _, rev := range []string{"none", "--all", "deadbeef", strings.Repeat("1", 40), "HEAD~9", "v1:a", "a b"} {
+		_, err := r.Base(nil, rev, "")
 		if err == nil || !strings.Contains(err.Error(), "unknown base") || !strings.Contains(err.Error(), "no such branch, tag or commit in "+dir) {
 			t.Errorf("%q: %v", rev, err)
 		}
@@ -170,8 +171,8 @@ func TestOpen(t *testing.T) {
 		"bare": bare, "linked worktree": linked, "packed": packed, "alternates": shared, "shallow": shallow} {
 		t.Run(name, func(t *testing.T) {
 			r := open(t, path)
-			if got, err := r.Resolve("HEAD"); err != nil || got != id {
-				t.Errorf("HEAD: %s, %v", got, err)
+			if got, err := r.Base(nil, "HEAD", ""); err != nil || got.Commit != id {
+				t.Errorf("HEAD: %+v, %v", got, err)
 			}
 			if data, err := r.Files(id, "a"); err != nil || string(data) != lines(301) {
 				t.Errorf("a: %d bytes, %v", len(data), err)

@@ -2,7 +2,6 @@ package tree
 
 import (
 	"bytes"
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"patchbench/mbox"
 	"patchbench/mbox/tree/diff"
 	"patchbench/mbox/tree/merge"
+	"patchbench/mbox/tree/overlay"
 )
 
 // recent is how many commits of the base are searched for a prerequisite.
@@ -148,61 +148,64 @@ func (r *Repo) findInBase(ctx context.Context, base plumbing.Hash, list []Prereq
 			byID = byID || list[i].PatchID != ""
 		}
 	}
-	h := r.history(base)
-	for n := 0; n < recent && len(open) > 0 && len(h.queue.list) > 0 && h.queue.err == nil; n++ {
+	h := r.objects.History(base)
+	for n := 0; n < recent && len(open) > 0; n++ {
 		if err := done(ctx, "look for prerequisites"); err != nil {
 			return err
 		}
-		c := heap.Pop(&h.queue).(*commit)
-		for _, p := range c.parents {
-			h.push(p)
+		c, err := h.Next()
+		if err != nil {
+			return fmt.Errorf("look for prerequisites: %w", err)
+		}
+		if c == nil {
+			break
 		}
 		id := ""
-		if byID && len(c.parents) < 2 {
+		if byID && len(c.Parents) < 2 {
 			var err error
 			if id, err = r.patchID(c); err != nil {
 				return fmt.Errorf("look for prerequisites: %w", err)
 			}
 		}
-		_, data, err := r.read(c.id)
+		_, data, err := r.objects.Read(c.ID)
 		if err != nil {
 			return fmt.Errorf("look for prerequisites: %w", err)
 		}
 		left := open[:0]
 		for _, p := range open {
 			if p.PatchID != "" && strings.EqualFold(p.PatchID, id) || p.MessageID != "" && bytes.Contains(data, []byte(p.MessageID)) {
-				p.State, p.Note = InBase, fmt.Sprintf("it is commit %.12s", c.id)
+				p.State, p.Note = InBase, fmt.Sprintf("it is commit %.12s", c.ID)
 				continue
 			}
 			left = append(left, p)
 		}
 		open = left
 	}
-	return h.queue.err
+	return nil
 }
 
 // patchID is the id of what a commit changes against its parent; "" for one whose
 // parent a shallow clone lacks.
-func (r *Repo) patchID(c *commit) (string, error) {
+func (r *Repo) patchID(c *overlay.Commit) (string, error) {
 	var before plumbing.Hash
-	if len(c.parents) > 0 {
-		p, err := r.commit(c.parents[0])
+	if len(c.Parents) > 0 {
+		p, err := r.objects.Commit(c.Parents[0])
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
 			return "", nil
 		} else if err != nil {
 			return "", err
 		}
-		before = p.tree
+		before = p.Tree
 	}
 	var text bytes.Buffer
 	files := 0
-	err := r.differences(before, c.tree, "", func(path string, b, a *entry) error {
+	err := r.objects.Differences(before, c.Tree, func(path string, b, a *overlay.Entry) error {
 		if files++; files > maxFiles {
 			return nil
 		}
 		var data [2][]byte
 		var err error
-		for i, e := range []*entry{b, a} {
+		for i, e := range []*overlay.Entry{b, a} {
 			if e != nil {
 				if data[i], err = r.content(*e); err != nil {
 					return err
@@ -214,12 +217,12 @@ func (r *Repo) patchID(c *commit) (string, error) {
 		switch {
 		case b == nil:
 			old = "/dev/null"
-			fmt.Fprintf(&text, "new file mode %06o\n", canonical(a.mode))
+			fmt.Fprintf(&text, "new file mode %06o\n", overlay.Canonical(a.Mode))
 		case a == nil:
 			now = "/dev/null"
-			fmt.Fprintf(&text, "deleted file mode %06o\n", canonical(b.mode))
-		case canonical(a.mode) != canonical(b.mode):
-			fmt.Fprintf(&text, "old mode %06o\nnew mode %06o\n", canonical(b.mode), canonical(a.mode))
+			fmt.Fprintf(&text, "deleted file mode %06o\n", overlay.Canonical(b.Mode))
+		case overlay.Canonical(a.Mode) != overlay.Canonical(b.Mode):
+			fmt.Fprintf(&text, "old mode %06o\nnew mode %06o\n", overlay.Canonical(b.Mode), overlay.Canonical(a.Mode))
 		}
 		if len(data[0])+len(data[1]) > countLimit {
 			return nil

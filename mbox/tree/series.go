@@ -12,6 +12,7 @@ import (
 
 	"patchbench/mbox"
 	"patchbench/mbox/tree/diff"
+	"patchbench/mbox/tree/overlay"
 )
 
 // Options choose how patches are applied. The zero value does as git am -3.
@@ -36,14 +37,14 @@ const (
 // means that the repository could not be read or that ctx has ended.
 func (r *Repo) Apply(ctx context.Context, base mbox.Base, s *mbox.Series, o Options) (*Stack, error) {
 	st := newStack(base)
-	at, err := r.commit(plumbing.NewHash(base.Commit))
+	at, err := r.objects.Commit(plumbing.NewHash(base.Commit))
 	if err != nil {
 		return nil, fmt.Errorf("apply series %s: base: %w", s.MessageID, err)
 	}
 	patches := make([]*parsed, 0, len(s.Patches))
 	refused := false
 	for i := range s.Patches {
-		p, err := r.parse(at.tree, &s.Patches[i])
+		p, err := r.parse(at.Tree, &s.Patches[i])
 		if err != nil {
 			return nil, fmt.Errorf("apply series %s: %w", s.MessageID, err)
 		}
@@ -65,11 +66,11 @@ func (r *Repo) Apply(ctx context.Context, base mbox.Base, s *mbox.Series, o Opti
 		}
 		return st, nil
 	}
-	on := version{at.id, at.tree}
+	on := version{at.ID, at.Tree}
 	if st.Prerequisites, err = r.prerequisites(ctx, &on, s, o); err != nil {
 		return nil, fmt.Errorf("apply series %s: %w", s.MessageID, err)
 	}
-	st.Built = on.built(at.id)
+	st.Built = on.built(at.ID)
 	for _, p := range patches {
 		// What the user left out is no hole; what did not come is.
 		hole := slices.ContainsFunc(s.Missing, func(n int) bool { return n < p.patch.N })
@@ -123,7 +124,7 @@ func (r *Repo) step(ctx context.Context, at *version, p *parsed, o Options) (*ap
 		return nil, bad, err
 	}
 	if out.tree != at.tree || !out.nothing {
-		at.commit, at.tree = r.writeCommit(out.tree, at.commit, p.patch), out.tree
+		at.commit, at.tree = r.objects.WriteCommit(out.tree, at.commit, p.patch), out.tree
 	}
 	return out, nil, nil
 }
@@ -186,8 +187,8 @@ func (r *Repo) parse(base plumbing.Hash, p *mbox.Patch) (*parsed, error) {
 	var no *diff.Error
 	if errors.As(err, &no) {
 		path, reason := no.Path, no.Error()
-		if path != "" && badPath(path) != "" {
-			out.names, reason = true, badPath(path)
+		if path != "" && overlay.BadPath(path) != "" {
+			out.names, reason = true, overlay.BadPath(path)
 		}
 		out.bad = []refusal{{path: path, reason: reason}}
 		return out, nil
@@ -225,12 +226,12 @@ func combined(text []byte) bool {
 // likely whole.
 func (r *Repo) fitsUnstripped(tree plumbing.Hash, plain, stripped []diff.File) (bool, error) {
 	count := func(files []diff.File) (n int, err error) {
-		ed := r.edit(tree)
+		ed := r.objects.Edit(tree)
 		for i := range files {
-			if files[i].Old == "" || badPath(files[i].Old) != "" {
+			if files[i].Old == "" || overlay.BadPath(files[i].Old) != "" {
 				continue
 			}
-			_, ok, err := ed.get(files[i].Old)
+			_, ok, err := ed.Get(files[i].Old)
 			if err != nil {
 				return 0, err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"patchbench/mbox/tree/diff"
 	"patchbench/mbox/tree/merge"
+	"patchbench/mbox/tree/overlay"
 )
 
 // threeWay does what git am -3 does after a patch did not apply: it makes a tree
@@ -18,7 +19,7 @@ import (
 // the change into the tree. The refusals say why that was of no use; one without
 // a reason says that the patch gives no blob ids at all.
 func (r *Repo) threeWay(ctx context.Context, tree plumbing.Hash, files []diff.File) (*outcome, []refusal, error) {
-	ours, fake := r.edit(tree), r.edit(plumbing.ZeroHash)
+	ours, fake := r.objects.Edit(tree), r.objects.Edit(plumbing.ZeroHash)
 	for i := range files {
 		f := &files[i]
 		if f.Create == diff.Yes || f.Create == diff.Unknown && f.OldID == "" {
@@ -26,17 +27,17 @@ func (r *Repo) threeWay(ctx context.Context, tree plumbing.Hash, files []diff.Fi
 		}
 		mode, id := f.OldMode, moduleBefore(f)
 		if mode&diff.TypeMask != diff.TypeModule {
-			id = r.blobByPrefix(f.OldID)
+			id = r.objects.BlobByPrefix(f.OldID)
 		}
 		if id.IsZero() && f.Added == 0 && f.Deleted == 0 && !f.IsBinary {
 			// Only a mode or a name changes: the file holds what it holds now. Its
 			// mode is not taken, which makes a link without one a file, as in git.
-			e, ok, err := ours.get(f.Old)
+			e, ok, err := ours.Get(f.Old)
 			if err != nil {
 				return nil, nil, err
 			}
 			if ok {
-				id = e.id
+				id = e.ID
 			}
 		}
 		if id.IsZero() {
@@ -49,13 +50,13 @@ func (r *Repo) threeWay(ctx context.Context, tree plumbing.Hash, files []diff.Fi
 		if mode == 0 {
 			mode = 0o100644
 		}
-		if reason, err := fake.set(f.Old, canonical(mode), id); err != nil {
+		if reason, err := fake.Set(f.Old, overlay.Canonical(mode), id); err != nil {
 			return nil, nil, err
 		} else if reason != "" {
 			return nil, []refusal{{path: f.Name(), reason: reason}}, nil
 		}
 	}
-	base := fake.write()
+	base := fake.Write()
 	theirs, bad, err := r.applyFiles(ctx, base, files)
 	if err != nil {
 		return nil, nil, err
@@ -74,16 +75,16 @@ func (r *Repo) merge(ctx context.Context, tree, base plumbing.Hash, theirs *outc
 	var sides [2]map[string]merge.Entry
 	for i, id := range []plumbing.Hash{base, theirs.tree} {
 		sides[i] = map[string]merge.Entry{}
-		err := r.walk(id, "", func(path string, e entry) error {
-			sides[i][path] = merge.Entry{Mode: canonical(e.mode), ID: e.id}
+		err := r.objects.Walk(id, func(path string, e overlay.Entry) error {
+			sides[i][path] = merge.Entry{Mode: overlay.Canonical(e.Mode), ID: e.ID}
 			return nil
 		})
 		if err != nil {
 			return nil, nil, err
 		}
 	}
-	ours := ourTree{r, r.edit(tree), tree}
-	m, err := merge.Trees(ctx, sides[0], sides[1], ours, blobs{r})
+	ours := ourTree{r.objects, r.objects.Edit(tree), tree}
+	m, err := merge.Trees(ctx, sides[0], sides[1], ours, blobs{r.objects})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,12 +93,12 @@ func (r *Repo) merge(ctx context.Context, tree, base plumbing.Hash, theirs *outc
 		bad = append(bad, refusal{path: c.Path, line: c.Line, reason: c.Reason})
 	}
 	for _, p := range m.Remove {
-		if err := ours.ed.remove(p); err != nil {
+		if err := ours.ed.Remove(p); err != nil {
 			return nil, nil, err
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(m.Put)) {
-		reason, err := ours.ed.set(p, m.Put[p].Mode, m.Put[p].ID)
+		reason, err := ours.ed.Set(p, m.Put[p].Mode, m.Put[p].ID)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -108,36 +109,36 @@ func (r *Repo) merge(ctx context.Context, tree, base plumbing.Hash, theirs *outc
 	if len(bad) > 0 {
 		return nil, bad, nil
 	}
-	return &outcome{tree: ours.ed.write(), how: HowThreeWay, notes: m.Notes, module: theirs.module}, nil, nil
+	return &outcome{tree: ours.ed.Write(), how: HowThreeWay, notes: m.Notes, module: theirs.module}, nil, nil
 }
 
 // ourTree is a tree as the package merge sees it.
 type ourTree struct {
-	r  *Repo
-	ed *editor
+	r  *overlay.Repo
+	ed *overlay.Editor
 	id plumbing.Hash
 }
 
 func (t ourTree) File(path string) (merge.Entry, bool, error) {
-	e, ok, err := t.ed.get(path)
-	if !ok || err != nil || e.isDir() {
+	e, ok, err := t.ed.Get(path)
+	if !ok || err != nil || e.IsDir() {
 		return merge.Entry{}, false, err
 	}
-	return merge.Entry{Mode: canonical(e.mode), ID: e.id}, true, nil
+	return merge.Entry{Mode: overlay.Canonical(e.Mode), ID: e.ID}, true, nil
 }
 
 func (t ourTree) Walk(f func(string, merge.Entry) error) error {
-	return t.r.walk(t.id, "", func(path string, e entry) error {
-		return f(path, merge.Entry{Mode: canonical(e.mode), ID: e.id})
+	return t.r.Walk(t.id, func(path string, e overlay.Entry) error {
+		return f(path, merge.Entry{Mode: overlay.Canonical(e.Mode), ID: e.ID})
 	})
 }
 
 // blobs is a repository as the package merge sees it.
-type blobs struct{ r *Repo }
+type blobs struct{ r *overlay.Repo }
 
-func (b blobs) Blob(id plumbing.Hash) ([]byte, error) { return b.r.blob(id) }
-func (b blobs) Size(id plumbing.Hash) (int64, error)  { return b.r.size(id) }
-func (b blobs) WriteBlob(data []byte) plumbing.Hash   { return b.r.write(plumbing.BlobObject, data) }
+func (b blobs) Blob(id plumbing.Hash) ([]byte, error) { return b.r.Blob(id) }
+func (b blobs) Size(id plumbing.Hash) (int64, error)  { return b.r.Size(id) }
+func (b blobs) WriteBlob(data []byte) plumbing.Hash   { return b.r.Write(plumbing.BlobObject, data) }
 
 // moduleBefore is the commit that a submodule's hunk removes.
 func moduleBefore(f *diff.File) plumbing.Hash {
@@ -149,30 +150,4 @@ func moduleBefore(f *diff.File) plumbing.Hash {
 		}
 	}
 	return plumbing.ZeroHash
-}
-
-// blobByPrefix finds the one blob whose id starts so; zero for none or several.
-func (r *Repo) blobByPrefix(prefix string) plumbing.Hash {
-	if strings.Trim(prefix, "0") == "" {
-		return plumbing.ZeroHash
-	}
-	ids := r.odb.Prefix(prefix)
-	r.mu.RLock()
-	for id, o := range r.over {
-		if o.typ == plumbing.BlobObject && strings.HasPrefix(id.String(), strings.ToLower(prefix)) {
-			ids = append(ids, id)
-		}
-	}
-	r.mu.RUnlock()
-	var found plumbing.Hash
-	for _, id := range ids {
-		if typ, _, err := r.read(id); err != nil || typ != plumbing.BlobObject || id == found {
-			continue
-		}
-		if !found.IsZero() {
-			return plumbing.ZeroHash
-		}
-		found = id
-	}
-	return found
 }

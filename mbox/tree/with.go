@@ -56,11 +56,11 @@ func (r *Repo) With(ctx context.Context, st *Stack, extra []Extra, o Options) er
 
 // with puts the patches on one commit.
 func (r *Repo) with(ctx context.Context, commit plumbing.Hash, name string, extra []Extra, o Options) (*Built, *mbox.Conflict, error) {
-	c, err := r.commit(commit)
+	c, err := r.objects.Commit(commit)
 	if err != nil {
 		return nil, nil, fmt.Errorf("put patches on %s: %w", name, err)
 	}
-	at := version{c.id, c.tree}
+	at := version{c.ID, c.Tree}
 	for _, e := range extra {
 		for i := range e.Series.Patches {
 			patch := &e.Series.Patches[i]

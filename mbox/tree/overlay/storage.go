@@ -1,4 +1,4 @@
-package tree
+package overlay
 
 import (
 	"errors"
@@ -73,7 +73,7 @@ func (s *storage) SetEncodedObject(plumbing.EncodedObject) (plumbing.Hash, error
 }
 
 func (s *storage) EncodedObject(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
-	typ, data, err := s.objects.read(id)
+	typ, data, err := s.objects.Read(id)
 	if err != nil {
 		return nil, err
 	}
@@ -87,14 +87,14 @@ func (s *storage) EncodedObject(t plumbing.ObjectType, id plumbing.Hash) (plumbi
 }
 
 func (s *storage) HasEncodedObject(id plumbing.Hash) error {
-	if !s.objects.has(id) {
+	if !s.objects.Has(id) {
 		return plumbing.ErrObjectNotFound
 	}
 	return nil
 }
 
 func (s *storage) EncodedObjectSize(id plumbing.Hash) (int64, error) {
-	_, data, err := s.objects.read(id)
+	_, data, err := s.objects.Read(id)
 	return int64(len(data)), err
 }
 

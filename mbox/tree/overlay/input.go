@@ -1,4 +1,4 @@
-package tree
+package overlay
 
 import "fmt"
 
@@ -15,8 +15,8 @@ func (e *InputError) Error() string { return e.text }
 // Unwrap gives the reason beneath, nil if there is none.
 func (e *InputError) Unwrap() error { return e.err }
 
-// inputErrorf makes an *InputError as fmt.Errorf makes an error.
-func inputErrorf(format string, args ...any) error {
+// InputErrorf makes an *InputError as fmt.Errorf makes an error.
+func InputErrorf(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	u, _ := err.(interface{ Unwrap() error })
 	e := &InputError{text: err.Error()}

@@ -1,35 +1,16 @@
-package tree
+package overlay
 
 import (
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"patchbench/mbox/tree/diff"
 )
 
-// checkNames gives a reason for each file of a patch that has a name which must
-// not get into a tree, by file; nil for none.
-func checkNames(files []diff.File) (bad []refusal) {
-	for i := range files {
-		for _, name := range []string{files[i].Old, files[i].New} {
-			if name == "" {
-				continue
-			}
-			if reason := badPath(name); reason != "" {
-				bad = append(bad, refusal{path: name, reason: reason})
-				break
-			}
-		}
-	}
-	return bad
-}
-
-// badPath says why a path must not be used in a tree, "" if it may. It refuses
+// BadPath says why a path must not be used in a tree, "" if it may. It refuses
 // what git's verify_path refuses with core.protectHFS and core.protectNTFS, and
 // control characters, backslashes and drive letters beside.
-func badPath(path string) string {
+func BadPath(path string) string {
 	quoted := fmt.Sprintf("path %q", path)
 	switch {
 	case strings.HasPrefix(path, "/"):
@@ -53,17 +34,17 @@ func badPath(path string) string {
 			return quoted + ` has a component "."`
 		case len(part) > 255:
 			return "path component is longer than 255 bytes"
-		case isDotGit(part):
+		case IsDotGit(part):
 			return fmt.Sprintf("path component %q is reserved", part)
 		}
 	}
 	return ""
 }
 
-// isDotGit knows .git in every spelling that some file system takes for it:
+// IsDotGit knows .git in every spelling that some file system takes for it:
 // other case, HFS+ code points that are ignored, NTFS short names, blanks and
 // dots at the end, and streams (":").
-func isDotGit(part string) bool {
+func IsDotGit(part string) bool {
 	s := strings.Map(func(c rune) rune {
 		switch {
 		case c >= 0x200c && c <= 0x200f, c >= 0x202a && c <= 0x202e, c >= 0x206a && c <= 0x206f, c == 0xfeff:

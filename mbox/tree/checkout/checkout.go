@@ -1,4 +1,13 @@
-package tree
+// Package checkout writes the files of a commit into a folder, and brings a folder
+// from one commit to the next by writing only what differs. In go an overlay.Repo,
+// commits and a folder; out come files, executable or not, symbolic links that
+// stay inside, and an empty folder for each submodule. There is no .git.
+//
+// It is the end of mbox/tree's path, before the builds, and knows neither patches
+// nor builds. Names and links come from strangers: all are checked before
+// anything is written, and nothing outside of the folder is ever touched, whatever
+// a build has put there.
+package checkout
 
 import (
 	"context"
@@ -12,6 +21,8 @@ import (
 	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"patchbench/mbox/tree/overlay"
 )
 
 // writers is how many files are written at the same time.
@@ -39,8 +50,8 @@ func (e *PathError) Error() string { return e.Reason }
 // submodule becomes an empty folder. There is no .git in it. Names and links
 // that lead out of the tree give a *PathError or *LinkError, and what was
 // written until then is left.
-func (r *Repo) Checkout(ctx context.Context, commit, dir string) error {
-	c, err := r.commit(plumbing.NewHash(commit))
+func Checkout(ctx context.Context, r *overlay.Repo, commit, dir string) error {
+	c, err := r.Commit(plumbing.NewHash(commit))
 	if err != nil {
 		return fmt.Errorf("check out %.12s: %w", commit, err)
 	}
@@ -52,7 +63,7 @@ func (r *Repo) Checkout(ctx context.Context, commit, dir string) error {
 	} else if len(names) > 0 {
 		return fmt.Errorf("check out %.12s: %s is not empty", commit, dir)
 	}
-	if err := r.update(ctx, plumbing.ZeroHash, c.tree, dir); err != nil {
+	if err := update(ctx, r, plumbing.ZeroHash, c.Tree, dir); err != nil {
 		return fmt.Errorf("check out %.12s into %s: %w", commit, dir, err)
 	}
 	return nil
@@ -63,28 +74,28 @@ func (r *Repo) Checkout(ctx context.Context, commit, dir string) error {
 // that make sees them as changed; everything else, and what a build has made, is
 // left as it is. A build may have changed the folder in any way: nothing outside
 // of it is ever touched.
-func (r *Repo) Update(ctx context.Context, from, to, dir string) error {
-	a, err := r.commit(plumbing.NewHash(from))
+func Update(ctx context.Context, r *overlay.Repo, from, to, dir string) error {
+	a, err := r.Commit(plumbing.NewHash(from))
 	if err != nil {
 		return fmt.Errorf("update %s from %.12s: %w", dir, from, err)
 	}
-	b, err := r.commit(plumbing.NewHash(to))
+	b, err := r.Commit(plumbing.NewHash(to))
 	if err != nil {
 		return fmt.Errorf("update %s to %.12s: %w", dir, to, err)
 	}
-	if err := r.update(ctx, a.tree, b.tree, dir); err != nil {
+	if err := update(ctx, r, a.Tree, b.Tree, dir); err != nil {
 		return fmt.Errorf("update %s to %.12s: %w", dir, to, err)
 	}
 	return nil
 }
 
-// file is one entry to write.
+// file is one    overlay.Entry to write.
 type file struct {
 	path string
-	e    entry
+	e    overlay.Entry
 }
 
-func (r *Repo) update(ctx context.Context, from, to plumbing.Hash, dir string) error {
+func update(ctx context.Context, r *overlay.Repo, from, to plumbing.Hash, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -93,7 +104,7 @@ func (r *Repo) update(ctx context.Context, from, to plumbing.Hash, dir string) e
 	var gone []string
 	var come []file
 	// Everything is checked before anything is written.
-	err = r.differences(from, to, "", func(p string, b, a *entry) error {
+	err = r.Differences(from, to, func(p string, b, a *overlay.Entry) error {
 		if a == nil {
 			gone = append(gone, p)
 			return nil
@@ -101,8 +112,8 @@ func (r *Repo) update(ctx context.Context, from, to plumbing.Hash, dir string) e
 		if reason := badCheckout(p); reason != "" {
 			return &PathError{reason}
 		}
-		if a.isLink() {
-			target, err := r.blob(a.id)
+		if a.IsLink() {
+			target, err := r.Blob(a.ID)
 			if err != nil {
 				return err
 			}
@@ -143,7 +154,7 @@ func (r *Repo) update(ctx context.Context, from, to plumbing.Hash, dir string) e
 // disturb the folder is refused.
 func badCheckout(p string) string {
 	for part := range strings.SplitSeq(p, "/") {
-		if part == "" || part == "." || part == ".." || isDotGit(part) || strings.IndexByte(part, 0) >= 0 {
+		if part == "" || part == "." || part == ".." || overlay.IsDotGit(part) || strings.IndexByte(part, 0) >= 0 {
 			return fmt.Sprintf("path %q cannot be written: component %q is reserved", p, part)
 		}
 	}
@@ -175,7 +186,7 @@ func leaves(link, target string) bool {
 
 // writer writes files below a root that it never leaves.
 type writer struct {
-	r    *Repo
+	r    *overlay.Repo
 	root *os.Root
 	made map[string]bool // folders that are known to be there
 }
@@ -239,14 +250,14 @@ feed:
 }
 
 func (w *writer) file(f file) error {
-	if f.e.isModule() {
+	if f.e.IsModule() {
 		err := w.root.Mkdir(f.path, 0o755)
 		if errors.Is(err, fs.ErrExist) {
 			err = nil
 		}
 		return err
 	}
-	data, err := w.r.blob(f.e.id)
+	data, err := w.r.Blob(f.e.ID)
 	if err != nil {
 		return err
 	}
@@ -257,11 +268,11 @@ func (w *writer) file(f file) error {
 			return err
 		}
 	}
-	if f.e.isLink() {
+	if f.e.IsLink() {
 		return w.root.Symlink(string(data), f.path)
 	}
 	perm := fs.FileMode(0o644)
-	if f.e.mode&0o100 != 0 {
+	if f.e.Mode&0o100 != 0 {
 		perm = 0o755
 	}
 	out, err := w.root.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
