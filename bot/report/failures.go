@@ -71,10 +71,11 @@ func (r *renderer) failures() []string {
 		if !first {
 			continue
 		}
-		what := plain.Cut(plain.Clean(f.Benchmark), r.inner/2) + ": " + plain.Clean(how) + ", not measured"
+		what := plain.Cut(plain.Clean(f.Benchmark), r.inner/2) + ": " + plain.Clean(how)
 		if len(later) > 0 {
-			what += "; " + r.names(later) + " too"
+			what += ", and on " + r.names(later) + " too"
 		}
+		what += "; not measured"
 		all = append(all, entry{f.N, []string{what}, f.LogTail})
 	}
 	if c := r.e.Conflict; c != nil {
@@ -96,7 +97,7 @@ func (r *renderer) failures() []string {
 		all = append(all, entry{n: c.N, lines: lines})
 	}
 	if len(r.e.NotTried) > 0 {
-		what := "not tried, since patches before them are missing"
+		what := "not tried, since patches before " + word(len(r.e.NotTried) > 1, "them", "it") + " are missing"
 		if r.e.Conflict != nil {
 			what = "not tried, since " + r.patch(r.e.Conflict.N) + " does not apply"
 		}

@@ -23,7 +23,7 @@ type effect struct {
 // effects are sorted by patch and, within one, as the rows are.
 func (r *renderer) effects() []effect {
 	var all []effect
-	for _, w := range r.rows.changed {
+	for _, w := range r.rows.told {
 		steps := w.steps
 		if len(steps) == 0 {
 			steps = []bench.Step{w.Total}

@@ -28,9 +28,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"patchbench/bench"
 	"patchbench/bot/report/plain"
 	"patchbench/store"
 )
@@ -80,3 +83,34 @@ func quiet(b []byte) []byte {
 // Escape spells out what a terminal or mail reader would obey in foreign text:
 // control characters, escape sequences, bidirectional controls, invalid UTF-8.
 func Escape(s string) string { return plain.Clean(s) }
+
+// Lead says what became of an evaluation in our own one to three words ("Worse",
+// "Does not build"), and takes them off the headline, which may begin with them
+// and is cleaned.
+func Lead(e *store.Evaluation) (word, headline string) {
+	headline = plain.Clean(e.Headline)
+	unbuilt := slices.ContainsFunc(e.Versions, func(v bench.Version) bool { return v.State == bench.BuildFailed })
+	switch e.Verdict {
+	case bench.Better:
+		word = "Better"
+	case bench.Worse:
+		word = "Worse"
+	case bench.Mixed:
+		word = "Mixed"
+	case bench.FailedSeries:
+		word = "Failed"
+	case bench.Unclear:
+		word = "Unclear"
+	case bench.Same:
+		word = "No change"
+	default:
+		word = "Report"
+	}
+	if unbuilt && (e.Verdict == bench.Same || e.Verdict == bench.Unclear) {
+		word = "Does not build"
+	}
+	if n := len(word) + 1; len(headline) > n && strings.EqualFold(headline[:n], word+":") {
+		headline = strings.TrimSpace(headline[n:])
+	}
+	return word, headline
+}

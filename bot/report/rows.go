@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -28,7 +29,33 @@ func changed(v bench.Verdict) bool { return v == bench.Better || v == bench.Wors
 // rows are the tested rows of an evaluation in four heaps.
 type rows struct {
 	changed, unclear, same, missing []row
-	fewest, most                    int // rounds of the rows that had any
+	told                            []row // those of the changed that are told one by one
+	fewest, most                    int   // rounds of the rows that had any
+}
+
+// manyChanged is how many rows may change before wall time that follows cpu time
+// is left out.
+const manyChanged = 12
+
+// withoutFollowers leaves out the rows of wall time of which the same patches are
+// told in the row of cpu time.
+func withoutFollowers(changed []row) []row {
+	steps := func(w row) string {
+		var b strings.Builder
+		for _, s := range append(w.steps[:len(w.steps):len(w.steps)], w.Total) {
+			fmt.Fprintf(&b, "%d %s %v, ", s.N, s.Verdict, s.Group)
+		}
+		return b.String()
+	}
+	cpu := map[string]string{}
+	for _, w := range changed {
+		if w.metric == bench.CPU.Name {
+			cpu[w.name] = steps(w)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(changed), func(w row) bool {
+		return w.metric == bench.Wall.Name && cpu[w.name] == steps(w)
+	})
 }
 
 func (r *renderer) sortRows() rows {
@@ -67,6 +94,10 @@ func (r *renderer) sortRows() rows {
 	}
 	sortByWeight(all.changed)
 	sortByWeight(all.unclear)
+	all.told = all.changed
+	if len(all.changed) > manyChanged {
+		all.told = withoutFollowers(all.changed)
+	}
 	return all
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"patchbench/bench"
@@ -16,6 +17,9 @@ import (
 // sameBuilds are the versions that were not measured again, and those that were
 // not built.
 func (r *renderer) sameBuilds() []string {
+	if r.allSame() {
+		return nil // and it is said with the rows
+	}
 	same := map[int][]int{}
 	var notBuilt []int
 	for _, v := range r.e.Versions {
@@ -39,6 +43,16 @@ func (r *renderer) sameBuilds() []string {
 	return lines
 }
 
+// allSame says that no patch changes the build.
+func (r *renderer) allSame() bool {
+	for i, v := range r.e.Versions {
+		if i > 0 && (v.State != bench.SameBuild || v.SameAs == nil || *v.SameAs != 0) {
+			return false
+		}
+	}
+	return len(r.e.Versions) > 1
+}
+
 // mostUnclear is how many unclear rows are told one by one.
 const mostUnclear = 12
 
@@ -55,7 +69,8 @@ func (r *renderer) unclear() []string {
 	for _, w := range slices.Concat(r.rows.unclear, r.rows.changed) {
 		w.unclear = unexplained(w)
 		d := doubt{row: w, scope: "series", step: w.Total, more: len(w.unclear)}
-		if w.Total.Verdict != bench.Unclear {
+		// Where a single patch is in doubt, the series is since that is.
+		if w.Total.Verdict != bench.Unclear || len(w.unclear) == 1 {
 			if len(w.unclear) == 0 {
 				continue
 			}
@@ -89,7 +104,9 @@ func (r *renderer) unclear() []string {
 		}
 		return -1
 	})
-	t := &plain.Table{Columns: []plain.Column{{}, {Gap: 2}, {Gap: 2, Align: plain.Point}, {Gap: 1}, {Gap: 1, Align: plain.Point}, {Gap: 2}}}
+	t := &plain.Table{Columns: []plain.Column{
+		{}, {Gap: 2}, {Head: "change", Gap: 2, Align: plain.Point}, {Gap: 1}, {Gap: 1, Align: plain.Point}, {Head: "rounds", Gap: 2}, {Gap: 1},
+	}}
 	for i, d := range all {
 		if i == mostUnclear && len(all) > mostUnclear+1 {
 			rest := "  and " + count(len(all)-i, "more row")
@@ -104,7 +121,7 @@ func (r *renderer) unclear() []string {
 		if d.more > 0 {
 			scope += fmt.Sprintf(" (+%d)", d.more)
 		}
-		if plain.Columns(label) > r.inner-50 {
+		if plain.Columns(label) > r.inner-54 {
 			t.Add("  " + plain.Cut(d.row.name, r.inner-23) + " " + plain.Cut(d.row.metric, 20))
 			label = ""
 		}
@@ -120,7 +137,7 @@ func (r *renderer) unclear() []string {
 		if strings.HasPrefix(reason, "withdrawn: ") {
 			reason = "withdrawn, see Warnings" // which say why for all of them
 		}
-		t.Add("  "+label, scope, lo, dots, hi, plain.Cut(reason, 24))
+		t.Add("  "+label, scope, lo, dots, hi, strconv.Itoa(d.row.Rounds)+word(reason != "", ",", ""), plain.Cut(reason, 24))
 	}
 	lines, _ := t.Render()
 	note := " (neither changed nor the same for certain)"
@@ -199,12 +216,8 @@ func (r *renderer) unchanged() []string {
 	if len(list) == 0 {
 		return nil
 	}
-	allSame := len(r.e.Versions) > 1
-	for _, v := range r.e.Versions[min(1, len(r.e.Versions)):] {
-		allSame = allSame && v.State == bench.SameBuild && v.SameAs != nil && *v.SameAs == 0
-	}
-	if allSame {
-		return plain.Wrap(fmt.Sprintf("No change in %s: every build is the same as base's.", count(len(list), "row")), r.inner, "  ")
+	if r.allSame() {
+		return plain.Wrap(fmt.Sprintf("No change in %s: every build is the same as base's, and was not measured again.", count(len(list), "row")), r.inner, "  ")
 	}
 	largest := map[string]float64{}
 	for _, w := range list {

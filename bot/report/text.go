@@ -33,7 +33,7 @@ type renderer struct {
 func Text(w io.Writer, e *store.Evaluation, o Options) error {
 	var b bytes.Buffer
 	for i, section := range Sections(e, o) {
-		if i > 0 {
+		if i > 0 && section.Kind != Notes {
 			b.WriteByte('\n')
 		}
 		for _, line := range section.Lines {
@@ -56,6 +56,7 @@ type Kind int
 // The kinds, in the order in which their sections come.
 const (
 	Headline  Kind = iota // the verdict
+	Notes                 // on the evaluation as a whole; no empty line before them
 	About                 // what was evaluated
 	Whole                 // base against the last version
 	Patches               // patch by patch
@@ -78,12 +79,12 @@ func Sections(e *store.Evaluation, o Options) []Section {
 	r.inner = r.width - 6
 	r.rows = r.sortRows()
 
-	headline, about, facts := r.headline(), r.about(), r.facts()
+	headline, notes, about, facts := r.headline(), r.notes(), r.about(), r.facts()
 	others := []Section{
 		{Failed, r.failures()}, {Claims, r.claims()}, {Builds, r.sameBuilds()}, {Doubts, r.unclear()}, {Missing, r.missing()},
 		{Unchanged, append(r.unchanged(), r.waiting()...)}, {Warnings, r.warnings()},
 	}
-	left := mostLines - len(headline) - len(about) - len(facts) - 4
+	left := mostLines - len(headline) - len(notes) - len(about) - len(facts) - 4
 	for _, section := range others {
 		left -= len(section.Lines) + 1
 	}
@@ -91,7 +92,7 @@ func Sections(e *store.Evaluation, o Options) []Section {
 	total := r.wholeSeries(left - len(steps))
 	steps = r.patchByPatch(left - len(total))
 
-	all := append([]Section{{Headline, headline}, {About, about}, {Whole, total}, {Patches, steps}}, others...)
+	all := append([]Section{{Headline, headline}, {Notes, notes}, {About, about}, {Whole, total}, {Patches, steps}}, others...)
 	all = append(all, Section{Facts, facts})
 	all = slices.DeleteFunc(all, func(s Section) bool { return len(s.Lines) == 0 })
 	for _, s := range all {
@@ -155,7 +156,7 @@ func (r *renderer) line(label, text string) string {
 	return plain.Pad(label, labelled) + plain.Cut(text, r.inner-labelled)
 }
 
-// headline is the verdict and what it rests on.
+// headline is the verdict.
 func (r *renderer) headline() []string {
 	e := r.e
 	headline := e.Headline
@@ -166,12 +167,22 @@ func (r *renderer) headline() []string {
 	for i := range lines {
 		lines[i] = r.paint(lines[i], bold)
 	}
+	return lines
+}
+
+// notes are what a reader must know before he trusts the headline.
+func (r *renderer) notes() []string {
+	e := r.e
+	var lines []string
 	if e.Stopped == store.StoppedInterrupted {
 		text := fmt.Sprintf("Measuring was interrupted after %s", count(e.Rounds, "round"))
 		if e.Rounds > 0 {
 			text += "; the figures are from these"
 		}
 		text += "."
+		if e.ID != "" {
+			text += " To go on, add --resume " + plain.Clean(e.ID) + " to the command."
+		}
 		for _, line := range plain.Wrap(text, r.width, "  ") {
 			lines = append(lines, r.paint(line, yellow))
 		}
@@ -261,7 +272,7 @@ func (r *renderer) roundsOf() string {
 func (r *renderer) wholeSeries(most int) []string {
 	var list []row
 	last := -1
-	for _, w := range r.rows.changed {
+	for _, w := range r.rows.told {
 		if w.Total.Change == nil && w.Total.Verdict == bench.NotMeasured {
 			continue // what became of it stands among the failures
 		}
@@ -286,7 +297,10 @@ func (r *renderer) wholeSeries(most int) []string {
 	case r.e.Series == nil:
 		what = "the whole range"
 	}
-	title := fmt.Sprintf("Base against %s (medians +- 95 %%, %s)", what, r.roundsOf())
+	title := fmt.Sprintf("Base against %s (medians +- 95 %%, %s)", what, count(list[0].Rounds, "round"))
+	if apart(list) {
+		title = fmt.Sprintf("Base against %s (medians +- 95 %%, n rounds)", what)
+	}
 	lines := []string{r.title(plain.Cut(title, r.inner))}
 	shown := len(list)
 	body := r.totalTable(list)
@@ -298,7 +312,15 @@ func (r *renderer) wholeSeries(most int) []string {
 	if rest := list[shown:]; len(rest) > 0 {
 		lines = append(lines, "  "+r.counted(rest))
 	}
+	if n := len(r.rows.changed) - len(r.rows.told); n > 0 {
+		lines = append(lines, fmt.Sprintf("  and wall time, which follows cpu time in %s", count(n, "row")))
+	}
 	return lines
+}
+
+// apart says that not all rows have as many rounds.
+func apart(list []row) bool {
+	return slices.ContainsFunc(list, func(w row) bool { return w.Rounds != list[0].Rounds })
 }
 
 // counted words the rows for which there was no room.
@@ -340,7 +362,7 @@ func (r *renderer) totalTable(list []row) []string {
 		t := &plain.Table{Columns: []plain.Column{
 			{}, {Head: "base", Gap: way.gap, Align: plain.Point}, {Gap: 1},
 			{Head: "patched", Gap: way.gap, Align: plain.Point}, {Gap: 1}, {Gap: 1},
-			{Head: "change", Gap: way.gap, Align: plain.Point}, {Gap: 1},
+			{Head: "change", Gap: way.gap, Align: plain.Point}, {Gap: 1}, {Head: "n", Gap: 2},
 		}}
 		name, verdict := "", bench.Verdict("none")
 		for _, w := range list {
@@ -367,7 +389,11 @@ func (r *renderer) totalTable(list []row) []string {
 				f.baseSpread, f.patchedSpread = "", ""
 			}
 			c := figure.ChangeOf(w.Total.Change, w.Total.Lo, w.Total.Hi)
-			t.Add(label, f.base, f.baseSpread, f.patched, f.patchedSpread, f.unit, c.Middle, interval(w, c))
+			rounds := ""
+			if apart(list) {
+				rounds = strconv.Itoa(w.Rounds)
+			}
+			t.Add(label, f.base, f.baseSpread, f.patched, f.patchedSpread, f.unit, c.Middle, interval(w, c), rounds)
 		}
 		var width int
 		if lines, width = t.Render(); width <= r.inner {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"patchbench/bench"
+	"patchbench/bench/compare"
 	"patchbench/mbox"
 	"patchbench/store"
 )
@@ -45,11 +46,17 @@ func New(headline string, verdict bench.Verdict, subjects ...string) Builder {
 		n := i + 1
 		e.Versions = append(e.Versions, bench.Version{
 			N: n, Name: fmt.Sprintf("%d/%d", n, m), Subject: subject, State: bench.Built,
-			Commit: fmt.Sprintf("%040x", 0xabc0000+n), Added: 3 + n*n, Deleted: n,
+			Commit: fmt.Sprintf("%012x%028x", 0x9e3779b97f4a*n&0xffffffffffff, n), Added: 3 + n*n, Deleted: n,
 		})
 		e.Series.Patches = append(e.Series.Patches, mbox.Patch{N: n, Subject: subject, Author: e.Series.Author, Style: mbox.StyleGit})
 	}
 	return Builder{e}
+}
+
+// Judged gives the evaluation the verdict and the headline that its figures have.
+func (b Builder) Judged() Builder {
+	b.Verdict, b.Headline = compare.Summary(b.Versions, b.Results, b.Failures)
+	return b
 }
 
 // Commits makes the series a range of commits.
@@ -113,7 +120,7 @@ func (b Builder) Row(benchmark, metric, unit string, level, spread float64, chan
 // change alike.
 func (b Builder) Process(benchmark string, seconds, bytes float64, time, memory map[int]float64) {
 	b.Row(benchmark, "cpu", "s", seconds, 0.004, time)
-	b.Row(benchmark, "wall", "s", seconds*1.07, 0.015, time)
+	b.Row(benchmark, "wall", "s", seconds*1.07, 0.008, time)
 	b.Row(benchmark, "user", "s", seconds*0.9, 0.01, time)
 	b.Row(benchmark, "rss", "B", bytes, 0.001, memory)
 }

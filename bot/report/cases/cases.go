@@ -42,34 +42,34 @@ func kit(b Builder, hash, table map[int]float64) {
 // are hostile or very large. Each call gives a new one.
 var All = map[string]func() Builder{
 	"one-improvement": func() Builder {
-		b := New("Better: cpu -12.3 % in table (-12.7 .. -11.9)", bench.Better, "table: probe in steps of a cache line")
+		b := New("", "", "table: probe in steps of a cache line")
 		b.Series.Subject = "table: probe in steps of a cache line"
 		b.Row("table", "cpu", "s", 1.52, 0.004, map[int]float64{1: -0.123})
 		b.Versions[1].Added, b.Versions[1].Deleted = 41, 18
-		return b
+		return b.Judged()
 	},
 	"regression-of-13": func() Builder {
-		b := New("Patch 8/13 makes hash slower: cpu +5.1 % (4.7 .. 5.5)", bench.Worse, subjects(13)...)
+		b := New("", "", subjects(13)...)
 		b.Series.Version = 3
 		kit(b, map[int]float64{8: 0.051}, nil)
-		b.Results[4].Rounds = 40
-		return b
+		b.Results[1].Rounds, b.Results[4].Rounds = 60, 40
+		return b.Judged()
 	},
 	"planted": func() Builder {
-		b := New("Mixed: 2/5 makes hash slower (cpu +5.1 %), 3/5 makes table larger (rss +18.9 %)", bench.Mixed, five...)
+		b := New("", "", five...)
 		kit(b, map[int]float64{2: 0.051}, map[int]float64{3: 0.189})
 		b.Same(1, 0)
 		b.Unbuilt(4, gccLog)
 		b.Fail(5, "sort", bench.Failed{Signal: "SIGSEGV", Status: -1}, "sort: 200000 lines\n")
-		return b
+		return b.Judged()
 	},
 	"nothing-found": func() Builder {
-		b := New("No change: all 12 rows are the same within 1 %", bench.Same, five...)
+		b := New("", "", five...)
 		kit(b, nil, nil)
-		return b
+		return b.Judged()
 	},
 	"unclear": func() Builder {
-		b := New("Unclear: 3 of 12 rows are not decided after 80 rounds", bench.Unclear, five...)
+		b := New("", "", five...)
 		kit(b, nil, nil)
 		Doubt(&b.Results[1], 0, 0.012, 0.031, "needs about 200 rounds")
 		Doubt(&b.Results[1], 2, 0.018, 0.029, "needs about 200 rounds")
@@ -77,27 +77,27 @@ var All = map[string]func() Builder{
 		Doubt(&b.Results[5], 4, -0.007, 0.012, "needs about 110 rounds")
 		Doubt(&b.Results[12], 0, 0.0061, 0.0083, "needs about 90 rounds")
 		b.Stopped, b.Rounds = store.StoppedBudget, 80
-		return b
+		return b.Judged()
 	},
 	"build-failure": func() Builder {
-		b := New("Failed: 4/5 and 5/5 do not build; no change in the others", bench.FailedSeries, five...)
+		b := New("", "", five...)
 		kit(b, nil, nil)
 		for i := range b.Results {
 			b.Results[i].Total.N = 3
 		}
 		b.Unbuilt(4, gccLog)
 		b.Unbuilt(5, gccLog)
-		return b
+		return b.Judged()
 	},
 	"crash": func() Builder {
-		b := New("Worse: sort fails from 3/5 on with SIGSEGV; scan times out at 5/5", bench.Worse, five...)
+		b := New("", "", five...)
 		kit(b, nil, nil)
 		b.Fail(3, "sort", bench.Failed{Signal: "SIGSEGV", Status: -1}, "sort: 200000 lines\n"+strings.Repeat("sort: warning: run of length 1\n", 20))
 		b.Fail(5, "scan", bench.Failed{Reason: "timed out after 600 s"}, "")
-		return b
+		return b.Judged()
 	},
 	"same-build": func() Builder {
-		b := New("No change: every build is the same as base's", bench.Same, five...)
+		b := New("", "", five...)
 		kit(b, nil, nil)
 		for n := 1; n <= 5; n++ {
 			b.Same(n, 0)
@@ -111,10 +111,10 @@ var All = map[string]func() Builder{
 			c.Total = bench.Step{N: 5, Verdict: bench.Same, Reason: "same build as base"}
 		}
 		b.Rounds, b.MeasureSeconds = 0, 0
-		return b
+		return b.Judged()
 	},
 	"conflict": func() Builder {
-		b := New("Failed: 4/7 does not apply; 2/7 makes hash slower (cpu +5.1 %)", bench.FailedSeries, five[:3]...)
+		b := New("", "", five[:3]...)
 		kit(b, map[int]float64{2: 0.051}, nil)
 		b.Series.Total, b.Series.Received = 7, 7
 		for n := 1; n <= 3; n++ {
@@ -126,10 +126,12 @@ var All = map[string]func() Builder{
 			{Path: "doc/table.txt", Reason: "no such file in 3/7"},
 		}}
 		b.NotTried = []int{5, 6, 7}
+		b = b.Judged()
+		b.Verdict, b.Headline = bench.FailedSeries, "failed: 4/7 does not apply; before it: "+b.Headline
 		return b
 	},
 	"interrupted": func() Builder {
-		b := New("Unclear: interrupted; hash looks slower at 2/5 (cpu)", bench.Unclear, five...)
+		b := New("", "", five...)
 		kit(b, map[int]float64{2: 0.051}, nil)
 		for i := range b.Results {
 			c := &b.Results[i]
@@ -141,10 +143,10 @@ var All = map[string]func() Builder{
 		}
 		b.Versions[5].State = bench.NotBuilt
 		b.Stopped, b.Rounds = store.StoppedInterrupted, 4
-		return b
+		return b.Judged()
 	},
 	"no-single-step": func() Builder {
-		b := New("Worse: table cpu +3.6 % (2.8 .. 4.5), somewhere in patches 2-4", bench.Worse, five...)
+		b := New("", "", five...)
 		kit(b, nil, nil)
 		c := &b.Results[4]
 		c.Total = bench.Step{N: 5, Change: ptr(0.036), Lo: ptr(0.028), Hi: ptr(0.045), Verdict: bench.Worse, Group: []int{2, 4}}
@@ -155,36 +157,35 @@ var All = map[string]func() Builder{
 		d := &b.Results[8]
 		d.Total = bench.Step{N: 5, Change: ptr(-0.021), Lo: ptr(-0.027), Hi: ptr(-0.015), Verdict: bench.Better}
 		d.Values[5].Median = ptr(*d.Values[0].Median * 0.979)
-		return b
+		return b.Judged()
 	},
 	"group": func() Builder {
-		b := New("Worse: table cpu +3.6 % (2.8 .. 4.5) by patches 2-3", bench.Worse, five...)
+		b := New("", "", five...)
 		kit(b, nil, nil)
 		for _, n := range []int{2, 3} {
 			b.Results[4].Steps[n-1] = bench.Step{N: n, Change: ptr(0.036), Lo: ptr(0.028), Hi: ptr(0.045), Verdict: bench.Worse, Group: []int{2, 3}}
 		}
 		b.Results[4].Total = bench.Step{N: 5, Change: ptr(0.036), Lo: ptr(0.028), Hi: ptr(0.045), Verdict: bench.Worse}
 		b.Results[4].Values[5].Median = ptr(*b.Results[4].Values[0].Median * 1.036)
-		return b
+		return b.Judged()
 	},
 	"cancelled": func() Builder {
-		b := New("Mixed: 1/3 makes hash slower (cpu +5.1 %), 3/3 faster (-4.9 %); as a whole the same", bench.Mixed, five[:3]...)
+		b := New("", "", five[:3]...)
 		kit(b, map[int]float64{1: 0.051, 3: 1/1.051 - 1}, nil)
-		return b
+		return b.Judged()
 	},
 	"exact": func() Builder {
-		b := New("Better: 1/2 makes parse allocate less (allocs -33.3 %)", bench.Better, five[:2]...).Commits()
+		b := New("", "", five[:2]...).Commits()
 		b.Row("parse", "s/op", "s/op", 12.4e-6, 0.002, map[int]float64{1: -0.082})
 		b.Row("parse", "B/op", "B/op", 4096, 0.0001, map[int]float64{1: -0.25})
 		b.Row("parse", "allocs", "1", 12, 0, map[int]float64{1: -1.0 / 3})
 		b.Row("parse", "instructions", "1", 123456789, 0, map[int]float64{1: -0.0912, 2: 0.000012})
-		b.Results[3].Steps[1].Verdict = bench.Worse
 		b.Row("copy", "MB/s", "MB/s", 812.4, 0.01, map[int]float64{2: 0.21})
 		b.Row("start", "wall", "s", 0.00213, 0.01, map[int]float64{2: 14.2})
-		return b
+		return b.Judged()
 	},
 	"warnings": func() Builder {
-		b := New("Unclear: the machine was not steady", bench.Unclear, five...)
+		b := New("", "", five...)
 		kit(b, nil, nil)
 		for i, c := range b.Results {
 			if c.Metric == "wall" {
@@ -199,20 +200,20 @@ var All = map[string]func() Builder{
 			"the series touches bench/run.sh, which the suite names: base's copy was used for all versions",
 			"the budget of 10 min is too little for 10 rounds of every row",
 		}
-		return b
+		return b.Judged()
 	},
 	"parameters": func() Builder {
-		b := New("Better: grep on the large tree, cpu -31.0 %", bench.Better, five[:2]...)
+		b := New("", "", five[:2]...)
 		for _, t := range []string{"1", "4", "16"} {
 			b.Process("grep", 2.31, 80*(1<<20), map[int]float64{2: -0.31}, nil)
 			for i := range b.Results[len(b.Results)-4:] {
 				b.Results[len(b.Results)-4+i].Params = map[string]string{"threads": t, "tree": "linux-large"}
 			}
 		}
-		return b
+		return b.Judged()
 	},
 	"large": func() Builder {
-		b := New("Mixed: 31 of 225 rows are better, 14 worse; the largest is +41 % (cpu of b03 at 7/30)", bench.Mixed, subjects(30)...)
+		b := New("", "", subjects(30)...)
 		for i := range 45 {
 			changes := map[int]float64{}
 			if i%3 == 0 {
@@ -228,7 +229,7 @@ var All = map[string]func() Builder{
 				Doubt(&b.Results[i], 4, 0.01, 0.02, "needs about 90 rounds")
 			}
 		}
-		return b
+		return b.Judged()
 	},
 	"largest": func() Builder {
 		b := New(strings.Repeat("Everything is worse. ", 60), bench.Worse, subjects(30)...)
@@ -258,7 +259,7 @@ var All = map[string]func() Builder{
 		return b
 	},
 	"claims": func() Builder {
-		b := New("Mixed: 2/5 makes hash faster (cpu -19.8 %), 4/5 makes scan slower (cpu +4.1 %)", bench.Mixed, five...)
+		b := New("", "", five...)
 		kit(b, map[int]float64{2: -0.198}, map[int]float64{3: -0.21})
 		b.Row("pull", "cpu", "s", 0.35, 0.004, nil)
 		b.Row("pull", "wall", "s", 2.41, 0.02, map[int]float64{2: -0.2})
@@ -292,12 +293,12 @@ var All = map[string]func() Builder{
 		claim(4, "scan is 3 % faster", "scan", "cpu", -0.03, bench.Opposite)
 		claim(5, "| sort | 87.1 ms | 70.2 ms |", "sort", "cpu", -0.194, bench.NotSeen)
 		claim(5, "a build of the kernel: 5:42 -> 4:34 CPU time", "", "", -0.199, bench.ClaimUnmeasured)
-		return b
+		return b.Judged()
 	},
 	"withdrawn": func() Builder {
-		b := New("Unclear: 2 changes are withdrawn, base and its twin differ", bench.Unclear, five...)
+		b := New("", "", five...)
 		kit(b, map[int]float64{2: 0.021}, nil)
-		const why = "base and its twin, which are equal, differ by +1.9 % (p = 0.0003)"
+		const why = "base and its equal twin differ by +1.9 % (p = 0.0003)"
 		for i := range 2 {
 			c := &b.Results[i]
 			c.Warnings = []string{why}
@@ -305,7 +306,7 @@ var All = map[string]func() Builder{
 				s.Verdict, s.Reason = bench.Unclear, "withdrawn: "+why
 			}
 		}
-		return b
+		return b.Judged()
 	},
 	"hostile": func() Builder {
 		evil := "\x1b]0;pwn\x07\x1b[2J\u202egnp.exe\u0085 a\u0301\u0301\u0301\u0301\u0301 \xff\x00 </pre><script>"

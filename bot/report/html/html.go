@@ -124,13 +124,13 @@ type (
 
 func (r *renderer) page() *pageView {
 	e := r.e
-	p := &pageView{Style: template.CSS(style), Verdict: class(e.Verdict), Word: wordOf(e.Verdict), ID: plain.Clean(e.ID)}
+	p := &pageView{Style: template.CSS(style), Verdict: class(e.Verdict), ID: plain.Clean(e.ID)}
+	p.Word, p.Headline = report.Lead(e)
 	for _, s := range report.Sections(e, report.Options{Width: 200}) {
 		text := strings.Join(s.Lines, " ")
 		switch s.Kind {
-		case report.Headline:
-			p.Headline = s.Lines[0]
-			p.Notes = s.Lines[1:]
+		case report.Notes:
+			p.Notes = append(p.Notes, text)
 		case report.Unchanged:
 			p.Unchanged = text
 		case report.Builds:
@@ -140,9 +140,6 @@ func (r *renderer) page() *pageView {
 		case report.Warnings:
 			p.Warnings = s.Lines[1:]
 		}
-	}
-	if n := len(p.Word) + 1; len(p.Headline) > n && strings.EqualFold(p.Headline[:n], p.Word+":") {
-		p.Headline = strings.TrimSpace(p.Headline[n:])
 	}
 	p.Title = p.Word + ": " + p.Headline
 	r.facts(p)
@@ -277,24 +274,6 @@ func class(v bench.Verdict) string {
 		return "worse"
 	}
 	return "shown"
-}
-
-func wordOf(v bench.Verdict) string {
-	switch v {
-	case bench.Better:
-		return "Better"
-	case bench.Worse:
-		return "Worse"
-	case bench.Mixed:
-		return "Mixed"
-	case bench.Unclear:
-		return "Unclear"
-	case bench.Same:
-		return "No change"
-	case bench.FailedSeries:
-		return "Failed"
-	}
-	return "Report"
 }
 
 // stepWord is the verdict on one row.

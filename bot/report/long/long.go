@@ -52,10 +52,14 @@ func Write(w io.Writer, e *store.Evaluation, samples []bench.Sample) error {
 	}
 	var b bytes.Buffer
 	for _, s := range report.Sections(e, report.Options{Width: width}) {
-		if s.Kind == report.Headline || s.Kind == report.About {
-			b.WriteString(strings.Join(s.Lines, "\n") + "\n\n")
+		switch s.Kind {
+		case report.Headline, report.Notes:
+			b.WriteString(strings.Join(s.Lines, "\n") + "\n")
+		case report.About:
+			b.WriteString("\n" + strings.Join(s.Lines, "\n") + "\n")
 		}
 	}
+	b.WriteByte('\n')
 	for _, part := range [][]string{r.grid(), r.parameters(), r.rows()} {
 		for _, line := range part {
 			b.WriteString(strings.TrimRight(line, " ") + "\n")

@@ -25,8 +25,8 @@ import (
 	"io"
 	"strings"
 
-	"patchbench/bench"
 	"patchbench/bot/report"
+	"patchbench/bot/report/plain"
 	"patchbench/store"
 )
 
@@ -51,14 +51,12 @@ var parts = []struct {
 func Write(w io.Writer, e *store.Evaluation) error {
 	sections := report.Sections(e, report.Options{Width: width})
 	var b bytes.Buffer
+	word, headline := report.Lead(e)
+	b.WriteString("**" + word + ".** " + code(plain.Cut(headline, 4*width)) + "\n")
 	for _, s := range sections {
-		if s.Kind == report.Headline {
-			said := word(e.Verdict)
-			text := strings.Join(s.Lines, " ")
-			if n := len(said) + 1; len(text) > n && strings.EqualFold(text[:n], said+":") {
-				text = text[n:]
-			}
-			b.WriteString("**" + said + ".** " + code(text) + "\n")
+		if s.Kind == report.Notes {
+			notes := strings.Fields(strings.Join(s.Lines, " ")) // text wraps and indents them
+			b.WriteString("\n" + code(strings.Join(notes, " ")) + "\n")
 		}
 	}
 	for _, p := range parts {
@@ -84,19 +82,6 @@ func Write(w io.Writer, e *store.Evaluation) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
-}
-
-// word is the verdict in our own words.
-func word(v bench.Verdict) string {
-	switch v {
-	case bench.Better, bench.Worse, bench.Mixed, bench.Unclear:
-		return strings.ToUpper(string(v[:1])) + string(v[1:])
-	case bench.Same:
-		return "No change"
-	case bench.FailedSeries:
-		return "Failed"
-	}
-	return "Report"
 }
 
 // longest is the longest run of backticks in s.

@@ -138,8 +138,10 @@ func Wrap(s string, w int, indent string) []string {
 }
 
 // Tail gives the last n lines of a log, each cleaned and at most w columns wide.
+// The same line several times in a row is one, with their number.
 func Tail(log string, n, w int) []string {
 	var lines []string
+	times, before := 1, ""
 	for line := range strings.SplitSeq(log, "\n") {
 		// What a terminal would have overwritten is not worth a reader's time.
 		line = strings.TrimRight(line, "\r ")
@@ -147,8 +149,15 @@ func Tail(log string, n, w int) []string {
 			line = line[i+1:]
 		}
 		line = strings.TrimRight(Clean(strings.ReplaceAll(line, "\t", "    ")), " ")
-		if line != "" {
+		switch {
+		case line == "":
+		case line == before:
+			times++
+			again := fmt.Sprintf(" (%d times)", times)
+			lines[len(lines)-1] = Cut(line, w-len(again)) + again
+		default:
 			lines = append(lines, Cut(line, w))
+			times, before = 1, line
 		}
 	}
 	return lines[max(0, len(lines)-n):]

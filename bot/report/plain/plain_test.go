@@ -70,6 +70,8 @@ func TestTail(t *testing.T) {
 	}{
 		{"empty", "", []string{}},
 		{"the last lines", "a\nb\n\n\nc\nd\n", []string{"b", "c", "d"}},
+		{"the same again", "a\nb\nb\n\nb\nc\nc\n", []string{"a", "b (3 times)", "c (2 times)"}},
+		{"a long one again", strings.Repeat(strings.Repeat("y", 30)+"\n", 12), []string{"yyyyyyy.. (12 times)"}},
 		{"progress", "10 %\r20 %\r30 %\r\nok\r\n", []string{"30 %", "ok"}},
 		{"tabs and colours", "\tx\x1b[1m", []string{`    x\x1b[1m`}},
 		{"long", strings.Repeat("y", 30), []string{strings.Repeat("y", 18) + ".."}},
