@@ -33,9 +33,14 @@ type measureFlags struct {
 	Benchmarks string        `placeholder:"REGEX" help:"Only the benchmarks whose name, with its parameters as in grep{n=100}, matches."`
 	Seed       *uint64       `placeholder:"N" help:"Seed of the order of runs and of the tests. Default: a new one."`
 	Margin     float64       `default:"1" placeholder:"PERCENT" help:"Changes below this many percent count as the same. Default: 1."`
-	WorkDir    string        `placeholder:"DIR" help:"Where checkouts and builds go while it runs. Default: a new folder below /var/tmp."`
-	SandboxUID int           `name:"sandbox-uid" placeholder:"UID" help:"Under which user id programs run when the bot is root. Default: 64000."`
-	Unsafe     bool          `name:"unsafe-no-sandbox" help:"Run the code of the series without a sandbox, as yourself. Only for code that you trust."`
+	placeFlags
+}
+
+// placeFlags say where programs run.
+type placeFlags struct {
+	WorkDir    string `placeholder:"DIR" help:"Where checkouts and builds go while it runs. Default: a new folder below /var/tmp."`
+	SandboxUID int    `name:"sandbox-uid" placeholder:"UID" help:"Under which user id programs run when the bot is root. Default: 64000."`
+	Unsafe     bool   `name:"unsafe-no-sandbox" help:"Run the code of the series without a sandbox, as yourself. Only for code that you trust."`
 }
 
 // check refuses values that cannot be meant.
@@ -98,11 +103,8 @@ func (c *evalCommand) Run(ctx context.Context, t *terminal) error {
 	if o.Benchmarks, err = pattern(c.Benchmarks); err != nil {
 		return err
 	}
-	if c.Suite != "" {
-		o.SuiteName = c.Suite
-		if o.SuiteText, err = os.ReadFile(c.Suite); err != nil {
-			return usage(fmt.Errorf("suite: %w", err))
-		}
+	if err := readSuite(c.Suite, &o); err != nil {
+		return err
 	}
 	in, err := c.input(ctx, t)
 	if err != nil {
@@ -113,6 +115,18 @@ func (c *evalCommand) Run(ctx context.Context, t *terminal) error {
 	}
 	o.Command = func(base mbox.Base) string { return c.again(o.Seed, in, base) }
 	return c.evaluate(ctx, t, in, o)
+}
+
+// readSuite reads the suite that the flag names, if any.
+func readSuite(file string, o *eval.Options) (err error) {
+	if file == "" {
+		return nil
+	}
+	o.SuiteName = file
+	if o.SuiteText, err = os.ReadFile(file); err != nil {
+		return usage(fmt.Errorf("suite: %w", err))
+	}
+	return nil
 }
 
 func (c *evalCommand) input(ctx context.Context, t *terminal) (eval.Input, error) {
@@ -243,7 +257,7 @@ func (c *evalCommand) evaluate(ctx context.Context, t *terminal, in eval.Input, 
 
 // place prepares the folder for checkouts and builds, and the sandbox's options.
 // The returned function removes the folder.
-func (f *measureFlags) place(o *eval.Options) (func(), error) {
+func (f *placeFlags) place(o *eval.Options) (func(), error) {
 	w, err := newWorkFolder(f.WorkDir)
 	if err != nil {
 		return nil, err

@@ -161,6 +161,11 @@ func (r *run) open(ctx context.Context, in Input) (err error) {
 	if in.Series == nil && len(r.stack.Steps) == 0 {
 		return &InputError{fmt.Errorf("no commits in %s..%s; the base comes first: did you mean %[2]s..%[1]s?", in.From, in.To)}
 	}
+	return r.prepare(ctx, in)
+}
+
+// prepare is what follows once the stack is known.
+func (r *run) prepare(ctx context.Context, in Input) (err error) {
 	if r.baseTree, err = r.repo.Tree(r.stack.Base.Commit); err != nil {
 		return err
 	}
@@ -244,8 +249,8 @@ func (r *run) readSuite() (err error) {
 		}
 	}
 	if text == nil {
-		return &InputError{fmt.Errorf("no suite: the base has none of %s; write one (the README shows how) and name it with --suite",
-			strings.Join(suite.DefaultNames, ", "))}
+		return &InputError{fmt.Errorf("no suite: commit %.12s of %s has none of %s at its top; write one (bot init starts one) and name it with --suite",
+			r.stack.Base.Commit, r.Repo, strings.Join(suite.DefaultNames, ", "))}
 	}
 	if r.suite, err = suite.Parse(name, text); err != nil {
 		return &InputError{err}

@@ -1,0 +1,295 @@
+// Package check says what is wrong or slow with a suite, how noisy its rows are,
+// and what an evaluation with it will cost.
+//
+//	eval.Checked (the suite, run on the base alone) --> Judge --> Report --> text, JSON
+//
+// In goes what bot/eval found out; out comes a Report. It is pure: nothing is run
+// here. The figures of noise are bench/compare's.
+package check
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"patchbench/bench"
+	"patchbench/bench/compare"
+	"patchbench/bot/eval"
+	"patchbench/bot/report/figure"
+	"patchbench/mbox"
+)
+
+// seriesOf is the length of the series that detectable changes are told for.
+const seriesOf = 5
+
+var (
+	// atRounds are the numbers of rounds for which detectable changes are told.
+	atRounds = []int{10, 20, 40}
+	// costOf are the lengths of series whose cost is told.
+	costOf = []int{1, 5, 20}
+)
+
+// What is worth a note.
+const (
+	shortRun  = 20 * time.Millisecond
+	longRun   = 10 * time.Second
+	noisy     = 0.05 // detectable after the last of atRounds
+	busy      = 0.10 // CPU pressure
+	budget    = 10 * time.Minute
+	maxCauses = 3 // hidden folders named where a build fails
+)
+
+// Report is what is said of a suite. Its JSON form is `bot check --json`.
+type Report struct {
+	// OK says that nothing is wrong; notes may be there all the same.
+	OK    bool       `json:"ok"`
+	Suite Suite      `json:"suite"`
+	Base  mbox.Base  `json:"base"`
+	Host  bench.Host `json:"host"`
+	Build Build      `json:"build"`
+	// Wrong must be mended, Notes are for thought.
+	Wrong      []Fault     `json:"wrong"`
+	Notes      []string    `json:"notes"`
+	Benchmarks []Benchmark `json:"benchmarks"`
+	Rows       []Row       `json:"rows"`
+	Cost       []Cost      `json:"cost"`
+}
+
+// Suite names the suite and its file.
+type Suite struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"`
+	File   string `json:"file"`
+}
+
+// Build is what became of the base's build. Same says that building again gave
+// the same; it and AgainSeconds are nil where that was not tried.
+type Build struct {
+	State        string   `json:"state"`
+	Seconds      float64  `json:"seconds"`
+	AgainSeconds *float64 `json:"again_seconds"`
+	Same         *bool    `json:"same"`
+	VersionBytes int64    `json:"version_bytes"`
+}
+
+// Fault is something that must be mended. Where is a benchmark, or "build".
+type Fault struct {
+	Where   string `json:"where"`
+	What    string `json:"what"`
+	LogTail string `json:"log_tail"`
+}
+
+// Benchmark is one benchmark as it ran on the base.
+type Benchmark struct {
+	Benchmark  string            `json:"benchmark"`
+	Params     map[string]string `json:"params"`
+	Works      bool              `json:"works"`
+	RunSeconds float64           `json:"run_seconds"`
+	Rounds     int               `json:"rounds"`
+	PeaksApart bool              `json:"peaks_apart"`
+}
+
+// Row is the noise of one metric. Median is in Unit; Spread, a run's standard
+// deviation, and the changes are fractions. Nil is what cannot be told.
+type Row struct {
+	Benchmark  string            `json:"benchmark"`
+	Params     map[string]string `json:"params"`
+	Metric     string            `json:"metric"`
+	Unit       string            `json:"unit"`
+	Tested     bool              `json:"tested"`
+	Exact      bool              `json:"exact"`
+	Rounds     int               `json:"rounds"`
+	Median     *float64          `json:"median"`
+	Spread     *float64          `json:"spread"`
+	Detectable []Detectable      `json:"detectable"`
+}
+
+// Detectable is the smallest change of one patch of five that so many rounds
+// would most likely show.
+type Detectable struct {
+	Rounds int      `json:"rounds"`
+	Change *float64 `json:"change"`
+}
+
+// Cost is what an evaluation of a series takes: all builds, a round, and measuring
+// until the first and the last judgement.
+type Cost struct {
+	Patches       int     `json:"patches"`
+	BuildsSeconds float64 `json:"builds_seconds"`
+	RoundSeconds  float64 `json:"round_seconds"`
+	FirstSeconds  float64 `json:"first_seconds"`
+	LastSeconds   float64 `json:"last_seconds"`
+	DiskBytes     int64   `json:"disk_bytes"`
+}
+
+// Judge says of a suite that was run on the base what there is to say.
+func Judge(c *eval.Checked) *Report {
+	base := c.Versions[0]
+	r := &Report{
+		Suite: Suite{c.Suite.Name, c.Suite.Digest, c.SuiteFile}, Base: c.Base, Host: c.Host,
+		Build: Build{State: base.State, Seconds: c.BaseBuild.Seconds(), VersionBytes: c.VersionBytes},
+		Wrong: []Fault{}, Notes: []string{}, Benchmarks: []Benchmark{}, Rows: []Row{}, Cost: []Cost{},
+	}
+	r.build(c)
+	for _, f := range c.Failures {
+		r.Wrong = append(r.Wrong, Fault{f.Benchmark, bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String(), f.LogTail})
+	}
+	noises := compare.NoiseOf(c.Samples, seriesOf, atRounds, compare.Options{Margin: c.Margin, Seed: c.Seed})
+	for _, n := range noises {
+		r.Rows = append(r.Rows, rowOf(n))
+	}
+	for _, b := range c.Benchmarks {
+		r.benchmark(b, noises)
+	}
+	if c.Cut {
+		r.note("the time to try ended after %s: give --budget for more", rounds(c.Rounds))
+	}
+	for _, w := range c.Warnings {
+		r.note("%s", w)
+	}
+	if slices.ContainsFunc(r.Benchmarks, func(b Benchmark) bool { return b.Works }) {
+		for _, patches := range costOf {
+			k := c.Cost(patches)
+			r.Cost = append(r.Cost, Cost{k.Patches, k.Builds.Seconds(), k.Round.Seconds(), k.First.Seconds(), k.Last.Seconds(), k.DiskBytes})
+			if patches == seriesOf && k.First > budget {
+				r.note("a series of %d patches needs %s until its first judgement, and bot eval ends after 10 minutes: give it --budget, shorten the benchmarks, or choose some with --benchmarks",
+					patches, figure.Elapsed(k.First.Seconds()))
+			}
+		}
+	}
+	r.host()
+	r.OK = len(r.Wrong) == 0
+	return r
+}
+
+func (r *Report) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, text) {
+		r.Notes = append(r.Notes, text)
+	}
+}
+
+func rounds(n int) string {
+	if n == 1 {
+		return "1 round"
+	}
+	return fmt.Sprintf("%d rounds", n)
+}
+
+// build tells of base's two builds.
+func (r *Report) build(c *eval.Checked) {
+	base := c.Versions[0]
+	switch {
+	case c.Conflict != nil:
+		var why []string
+		for _, f := range c.Conflict.Files {
+			why = append(why, f.String())
+		}
+		r.Wrong = append(r.Wrong, Fault{Where: "build", What: strings.Join(why, "; ")})
+	case base.State == bench.BuildFailed:
+		r.Wrong = append(r.Wrong, Fault{"build", "base does not build", base.LogTail})
+		if hidden := c.Sandbox.Hidden; len(hidden) > 0 {
+			r.note("folders of your PATH that programs in the sandbox do not see: %s", strings.Join(hidden[:min(maxCauses, len(hidden))], "; "))
+		}
+	}
+	if c.Again == nil {
+		if base.State == bench.Built {
+			r.note("base was built once only, as that took longer than the time to try: give --budget to see whether a second build is the same")
+		}
+		return
+	}
+	if c.Again.State != bench.Built {
+		r.Wrong = append(r.Wrong, Fault{"build", "base builds, but not a second time with the caches of the first", c.Again.LogTail})
+		return
+	}
+	seconds, same := c.AgainBuild.Seconds(), c.Again.Digest == base.Digest
+	r.Build.AgainSeconds, r.Build.Same = &seconds, &same
+	if !same {
+		r.note("base built twice gives other files: a patch that changes nothing is not known as such and costs its rounds. Name the files that matter with keep, and leave dates and random numbers out of them")
+	}
+}
+
+// benchmark tells of one benchmark and of its noise.
+func (r *Report) benchmark(b eval.CheckedBenchmark, noises []compare.Noise) {
+	key := b.Benchmark.Key()
+	r.Benchmarks = append(r.Benchmarks, Benchmark{
+		Benchmark: b.Benchmark.Name, Params: filled(b.Benchmark.Params), Works: b.Works, RunSeconds: b.Run.Seconds(),
+		Rounds: b.Rounds, PeaksApart: b.PeaksApart,
+	})
+	if !b.Works {
+		return
+	}
+	if b.Run > longRun {
+		r.note("%s takes %s a run: a smaller input that does the same would allow more rounds", key, figure.Elapsed(b.Run.Seconds()))
+	}
+	if b.PeaksApart {
+		r.note("%s: reading peaks of memory costs %s of its time, so that they get runs of their own and a round takes twice as long", key, figure.Share(b.TraceShare))
+	}
+	own := slices.DeleteFunc(slices.Clone(noises), func(n compare.Noise) bool { return !belongs(n, b.Benchmark) })
+	cpu := slices.ContainsFunc(own, func(n compare.Noise) bool { return n.Metric.Name == bench.CPU.Name })
+	for _, n := range own {
+		name := bench.RowName(n.Benchmark, n.Params) + " " + n.Metric.Name
+		for _, w := range n.Warnings {
+			r.note("%s: %s", name, w)
+		}
+		if n.Metric.Name == bench.Wall.Name && n.Benchmark == b.Benchmark.Name && n.Median < shortRun.Seconds() {
+			r.note("%s takes %s: much of that is the start of the program; 20 ms and more tell more", key, value(n.Median, bench.Second))
+		}
+		if n.Metric.Name == bench.Wall.Name && cpu {
+			continue // it is cpu that small changes are seen in
+		}
+		if last := n.Detectable[len(n.Detectable)-1]; n.Metric.Tested && last > noisy {
+			r.note("%s is noisy: even %d rounds would miss changes below %s", name, atRounds[len(atRounds)-1], figure.Share(last))
+		}
+	}
+}
+
+// belongs says that a row is the benchmark's, or one of those that it yields (NAME/...).
+func belongs(n compare.Noise, b bench.Benchmark) bool {
+	return bench.RowName("", n.Params) == bench.RowName("", b.Params) && (n.Benchmark == b.Name || strings.HasPrefix(n.Benchmark, b.Name+"/"))
+}
+
+// host tells what of the machine makes figures worse than they could be.
+func (r *Report) host() {
+	h := r.Host
+	if p := max(h.PressureBefore, h.PressureAfter); p > busy {
+		r.note("the machine is busy (programs waited for a CPU in %s of the last minute): on an idle one rows are less noisy", figure.Share(p))
+	}
+	if h.Governor != "" && h.Governor != "performance" {
+		r.note("the CPU's frequency is chosen by the governor %s: performance makes times steadier", h.Governor)
+	}
+}
+
+func rowOf(n compare.Noise) Row {
+	row := Row{
+		Benchmark: n.Benchmark, Params: filled(n.Params), Metric: n.Metric.Name, Unit: n.Metric.Unit, Tested: n.Metric.Tested,
+		Exact: n.Exact, Rounds: n.Rounds, Median: known(n.Median), Spread: known(n.Spread), Detectable: []Detectable{},
+	}
+	for i, d := range n.Detectable {
+		row.Detectable = append(row.Detectable, Detectable{atRounds[i], known(d)})
+	}
+	return row
+}
+
+func filled(params map[string]string) map[string]string {
+	if params == nil {
+		return map[string]string{}
+	}
+	return params
+}
+
+func known(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+// value words one figure with its unit.
+func value(v float64, unit string) string {
+	s := figure.ScaleFor(unit, v)
+	shown := v / s.Factor
+	whole := (unit == bench.Byte || unit == bench.Count) && s.Factor == 1
+	return strings.TrimSpace(figure.Number(shown, figure.Decimals(whole, 0, shown)) + " " + s.Unit)
+}
