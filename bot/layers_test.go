@@ -27,6 +27,7 @@ var layer = map[string]int{
 	"mbox/tree/overlay":    16,
 	"mbox/tree/checkout":   17,
 	"mbox/series/patch":    15, // the part of mbox/series that knows one mail alone
+	"bench/sample/plan":    15, // the part of bench/sample that runs nothing
 	"mbox/source":          20,
 	"mbox/series":          20,
 	"mbox/tree":            20,

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"patchbench/bench"
+	"patchbench/bench/sandbox"
 )
 
 var update = flag.Bool("update", false, "write the golden parts of testdata anew")
@@ -151,9 +152,10 @@ func TestOutputCutOff(t *testing.T) {
 		{"whole", hexSHA256(text), "standard output:2: A printed twice"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			o := outcome{res: fine()}
-			o.res.Stdout, o.res.StdoutSHA256 = text, tt.sum
-			o.judge(b, &state{rows: make([]map[string]bool, 1)}, 0, Version{})
+			r := fine()
+			r.Stdout, r.StdoutSHA256 = text, tt.sum
+			var o outcome
+			o.judge(newState(b, 1), 0, Version{}, [][]sandbox.Result{{r}})
 			if o.failed == nil || !strings.HasPrefix(o.failed.Reason, tt.want) {
 				t.Errorf("failed = %v, want %q", o.failed, tt.want)
 			}
@@ -179,8 +181,9 @@ func FuzzParseRun(f *testing.F) {
 			}
 			return
 		}
-		o := outcome{res: fine(), rows: rows}
-		list := samples(point{round: 1}, bench.Benchmark{Name: "b", Parse: "gobench"}, o, nil)
+		st := newState(bench.Benchmark{Name: "b", Parse: "gobench"}, 1)
+		o := outcome{figures: st.plan.Figures([][]sandbox.Result{{fine()}}), rows: rows}
+		list := samples(point{round: 1}, st, o, nil)
 		for _, s := range list {
 			if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Value < 0 {
 				t.Errorf("%s %s = %v", s.Benchmark, s.Metric, s.Value)

@@ -71,12 +71,13 @@ func readProc(proc string, h *bench.Host) {
 // Compiler is the first line that `cc --version` prints in the base's box, ""
 // where there is no cc.
 func (s *Sampler) Compiler(ctx context.Context) (string, error) {
-	res, err := s.slots[0].do(ctx, sandbox.Command{
+	all, err := s.slots[0].do(ctx, job{Command: sandbox.Command{
 		Args: []string{"cc", "--version"}, Dir: srcDir, Timeout: 10 * time.Second, KeepStdout: 4096,
-	})
+	}})
 	if err != nil {
 		return "", first(ctx.Err(), err)
 	}
+	res := all[0]
 	if !res.OK() {
 		return "", nil
 	}

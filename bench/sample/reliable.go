@@ -18,13 +18,39 @@ const confirmRuns = 3
 // unsteady is why a benchmark under a check of its output is given up.
 const unsteady = "its output differs from run to run of the same build, so it cannot be checked"
 
-// count notes how a run on a version ended.
+// count notes how a run on a version ended, for each row that was tried.
 func (st *state) count(i int, o outcome) {
-	st.runs[i]++
-	if o.failed != nil {
-		st.failures[i]++
-		st.last[i] = o
+	for row := range st.upto[i] {
+		st.runs[i][row]++
+		if o.failed != nil && row == o.at {
+			st.failures[i][row]++
+			st.last[i][row] = o
+			return
+		}
 	}
+}
+
+// names are the names of the rows from one on, also of those of a parsed output.
+func (st *state) names(from int) map[string]bool {
+	m := map[string]bool{}
+	for row := from; row < len(st.plan.Rows); row++ {
+		m[st.plan.Name(st.bm, row)] = true
+	}
+	for _, rows := range st.rows {
+		for name := range rows {
+			m[rowBenchmark(st.bm, name)] = true
+		}
+	}
+	return m
+}
+
+// outside drops the failures of rows that no version is measured in.
+func (st *state) outside(list []bench.Failure) []bench.Failure {
+	gone := map[string]bool{}
+	for name := range st.names(st.upto[0]) {
+		gone[bench.RowName(name, st.bm.Params)] = true
+	}
+	return slices.DeleteFunc(list, func(f bench.Failure) bool { return gone[f.Benchmark] })
 }
 
 // twin is the slot of the base's twin, -1 if there is none.
@@ -32,29 +58,41 @@ func (s *Sampler) twin() int {
 	return slices.IndexFunc(s.slots, func(sl *slot) bool { return sl.Twin })
 }
 
-// ofBase counts the failures and runs of the base's build: its own and its twin's.
-func (s *Sampler) ofBase(st *state) (fails, runs int) {
+// ofBase counts the failures and runs of the base's build in a row: its own and
+// its twin's.
+func (s *Sampler) ofBase(st *state, row int) (fails, runs int) {
 	for i, sl := range s.slots {
 		if sl.N == 0 {
-			fails += st.failures[i]
-			runs += st.runs[i]
+			fails += st.failures[i][row]
+			runs += st.runs[i][row]
 		}
 	}
 	return fails, runs
 }
 
+// baseFails is the first of the rows still measured in which the base's build
+// has failed, -1 for none.
+func (s *Sampler) baseFails(st *state) int {
+	for row := range st.upto[0] {
+		if fails, _ := s.ofBase(st, row); fails > 0 {
+			return row
+		}
+	}
+	return -1
+}
+
 // confirm runs a version that failed twice, last with o, and the base beside it
 // until the base fails or all is known, and gives the version's last failure.
-func (s *Sampler) confirm(ctx context.Context, i int, b bench.Benchmark, st *state, o outcome) (outcome, error) {
+func (s *Sampler) confirm(ctx context.Context, i int, st *state, o outcome) (outcome, error) {
 	for range confirmRuns {
-		again, _, err := s.tally(ctx, i, b, st)
+		again, _, err := s.tally(ctx, i, st)
 		if err != nil {
 			return o, err
 		}
 		if again.failed != nil {
 			o = again
 		}
-		base, _, err := s.tally(ctx, 0, b, st)
+		base, _, err := s.tally(ctx, 0, st)
 		if err != nil || base.failed != nil || again.timedOut {
 			return o, err
 		}
@@ -62,12 +100,15 @@ func (s *Sampler) confirm(ctx context.Context, i int, b bench.Benchmark, st *sta
 	return o, nil
 }
 
-// failure declares a version failing, with how often it failed of how many runs.
-// What has worked before or between is flaky.
-func (s *Sampler) failure(i int, b bench.Benchmark, st *state, o outcome) bench.Failure {
+// declare takes a version out of the row that failed, and of those that need it,
+// and says how often it failed of how many runs. What has worked before or
+// between is flaky.
+func (s *Sampler) declare(i int, st *state, o outcome) bench.Failure {
+	st.upto[i] = st.plan.Before(o.at)
+	fails, runs := st.failures[i][o.at], st.runs[i][o.at]
 	return bench.Failure{
-		N: s.slots[i].N, Benchmark: b.Key(), Signal: o.failed.Signal, Status: o.failed.Status, LogTail: o.log,
-		Reason: ofRuns(o, st.failures[i], st.runs[i]), Flaky: st.failures[i] < st.runs[i],
+		N: s.slots[i].N, Benchmark: st.plan.Key(st.bm, o.at), Signal: o.failed.Signal, Status: o.failed.Status, LogTail: o.log,
+		Reason: ofRuns(o, fails, runs), Flaky: fails < runs,
 	}
 }
 
@@ -75,18 +116,21 @@ func ofRuns(o outcome, fails, runs int) string {
 	return fmt.Sprintf("%s (%d of %d runs)", o.failed, fails, runs)
 }
 
-// giveUp takes every version out of the rounds, because the base's build has
-// failed, and gives the failure of version 0 with its lines for the record.
-func (s *Sampler) giveUp(b bench.Benchmark, st *state, round int) (bench.Failure, []bench.Sample) {
-	clear(st.working)
+// giveUp takes every version out of a row, and of those that need it, because
+// the base's build has failed in it, and gives the failure of version 0 with its
+// lines for the record.
+func (s *Sampler) giveUp(st *state, row, round int) (bench.Failure, []bench.Sample) {
+	for i := range st.upto {
+		st.upto[i] = min(st.upto[i], st.plan.Before(row))
+	}
 	i := 0
-	if st.failures[i] == 0 {
+	if st.failures[i][row] == 0 {
 		i = s.twin()
 	}
-	o := st.last[i]
-	why := ofRuns(o, st.failures[i], st.runs[i])
-	if always := st.failures[0] > 0 && st.failures[0] == st.runs[0]; !always {
-		why = "unreliable: " + s.unreliable(i, st, o)
+	o := st.last[i][row]
+	why := ofRuns(o, st.failures[i][row], st.runs[i][row])
+	if always := st.failures[0][row] > 0 && st.failures[0][row] == st.runs[0][row]; !always {
+		why = "unreliable: " + s.unreliable(i, st, row, o)
 		if o.unsteady {
 			why = unsteady
 		}
@@ -95,15 +139,16 @@ func (s *Sampler) giveUp(b bench.Benchmark, st *state, round int) (bench.Failure
 		f.Reason = why
 		o.failed = &f
 	}
+	o.figures = o.figures[:min(len(o.figures), st.upto[0])]
 	return bench.Failure{
-		N: 0, Benchmark: b.Key(), Signal: o.failed.Signal, Status: o.failed.Status, LogTail: o.log, Reason: why,
-	}, linesOfFailure(round, s.slots[0].Version, b, o, st.rows[0])
+		N: 0, Benchmark: st.plan.Key(st.bm, row), Signal: o.failed.Signal, Status: o.failed.Status, LogTail: o.log, Reason: why,
+	}, linesOfFailure(round, s.slots[0].Version, st, o, st.rows[0])
 }
 
 // unreliable says how the base's build fails that works as well; i is the slot
 // that failed last.
-func (s *Sampler) unreliable(i int, st *state, o outcome) string {
-	fails, runs := s.ofBase(st)
+func (s *Sampler) unreliable(i int, st *state, row int, o outcome) string {
+	fails, runs := s.ofBase(st, row)
 	if s.slots[i].Twin {
 		return "base's twin, the same build, fails where base did not: " + ofRuns(o, fails, runs)
 	}
@@ -111,9 +156,10 @@ func (s *Sampler) unreliable(i int, st *state, o outcome) string {
 }
 
 // linesOfFailure are a failure in the record that was no part of a round's
-// random order: they have no position.
-func linesOfFailure(round int, v Version, b bench.Benchmark, o outcome, rows map[string]bool) []bench.Sample {
-	list := samples(point{round: round, slot: v}, b, o, rows)
+// random order: they have no position, and no figures.
+func linesOfFailure(round int, v Version, st *state, o outcome, rows map[string]bool) []bench.Sample {
+	list := samples(point{round: round, slot: v}, st, o, rows)
+	list = slices.DeleteFunc(list, func(s bench.Sample) bool { return s.Failed == nil })
 	for i := range list {
 		list[i].Position = nil
 	}

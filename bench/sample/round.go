@@ -62,7 +62,7 @@ func (s *Sampler) Round(ctx context.Context, b int, round int) (Round, error) {
 		return Round{}, fmt.Errorf("sample: round %d of %s: rounds count from 1", round, bm.Key())
 	}
 	// Until the round is complete nothing is changed that a later one sees.
-	t := newTrial(s, st.clone(), bm, b, round)
+	t := &trial{s: s, st: st.clone(), b: b, round: round, once: map[int]bool{}}
 	for try := 0; ; try++ {
 		again, err := t.run(ctx, try)
 		if err != nil {
@@ -73,27 +73,29 @@ func (s *Sampler) Round(ctx context.Context, b int, round int) (Round, error) {
 		}
 	}
 	s.states[b] = t.st
+	t.out.Working = s.working(t.st)
+	return t.out, nil
+}
+
+// working is how many versions take part, without the twin.
+func (s *Sampler) working(st *state) int {
+	n := 0
 	for i, sl := range s.slots {
-		if t.st.working[i] && !sl.Twin {
-			t.out.Working++
+		if st.upto[i] > 0 && !sl.Twin {
+			n++
 		}
 	}
-	return t.out, nil
+	return n
 }
 
 // trial is a round that is under way, with all its tries.
 type trial struct {
 	s        *Sampler
 	st       *state
-	bm       bench.Benchmark
 	b, round int
 	once     map[int]bool // slots that failed once in this round
 	stalled  bool         // the round was repeated for a stall
 	out      Round
-}
-
-func newTrial(s *Sampler, st *state, bm bench.Benchmark, b, round int) *trial {
-	return &trial{s: s, st: st, bm: bm, b: b, round: round, once: map[int]bool{}}
 }
 
 // run does one try of the round and says whether another is needed. It stops at
@@ -103,7 +105,7 @@ func (t *trial) run(ctx context.Context, try int) (again bool, err error) {
 	walls := map[int]time.Duration{}
 	position := 0
 	for _, i := range t.s.order(t.b, t.round, try) {
-		if !t.st.working[i] {
+		if t.st.upto[i] == 0 {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -113,33 +115,38 @@ func (t *trial) run(ctx context.Context, try int) (again bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		lines := samples(point{t.round, t.s.slots[i].Version, position}, t.bm, o, t.st.rows[i])
+		lines := samples(point{t.round, t.s.slots[i].Version, position}, t.st, o, t.st.rows[i])
 		position++
 		t.st.count(i, o)
-		switch fails, _ := t.s.ofBase(t.st); {
-		case o.failed != nil && t.once[i] && fails > 0:
+		switch {
+		case o.failed != nil && t.once[i] && t.s.baseFails(t.st) >= 0:
 			// Nobody can tell then that it is the version's doing.
 			t.giveUp(append(list, lines...))
-			return false, nil
+			return t.st.upto[0] > 0, nil
 		case o.failed != nil && t.once[i]:
-			t.st.working[i] = false
-			t.out.Failures = append(t.out.Failures, t.s.failure(i, t.bm, t.st, o))
-			t.out.Samples = append(t.out.Samples, lines...)
+			t.out.Failures = append(t.out.Failures, t.s.declare(i, t.st, o))
+			for _, l := range lines {
+				if l.Failed != nil {
+					t.out.Samples = append(t.out.Samples, l)
+				} else {
+					list = append(list, l) // of what goes before the failure
+				}
+			}
 			continue
 		case o.failed != nil:
 			t.once[i] = true
 			t.discard(append(list, lines...), discardedFailed, fmt.Sprintf("%s failed (%d of %d runs): %s",
-				t.s.slots[i].Version, t.st.failures[i], t.st.runs[i], o.failed))
+				t.s.slots[i].Version, t.st.failures[i][o.at], t.st.runs[i][o.at], o.failed))
 			return true, nil
 		}
 		list = append(list, lines...)
 		if !t.stalled && stalled(o, t.st.walls[i]) {
 			t.stalled = true
 			t.discard(list, discardedStall, fmt.Sprintf("%s took %.3g s, %.3g times its median, while programs waited for a CPU",
-				t.s.slots[i].Version, o.res.Wall.Seconds(), o.res.Wall.Seconds()/median(t.st.walls[i]).Seconds()))
+				t.s.slots[i].Version, o.wall.Seconds(), o.wall.Seconds()/median(t.st.walls[i]).Seconds()))
 			return true, nil
 		}
-		walls[i] = o.res.Wall
+		walls[i] = o.wall
 	}
 	for i, wall := range walls {
 		t.st.walls[i] = append(t.st.walls[i], wall)
@@ -152,32 +159,41 @@ func (t *trial) run(ctx context.Context, try int) (again bool, err error) {
 // run beside the timed one reads them.
 func (t *trial) measure(ctx context.Context, i int) (outcome, error) {
 	trace := t.s.noPeaks == ""
-	o, err := t.s.measure(ctx, i, t.bm, t.st, trace && !t.st.apart)
+	o, err := t.s.measure(ctx, i, t.st, trace && !t.st.apart)
 	if err != nil || o.failed != nil || !trace || !t.st.apart {
 		return o, err
 	}
-	p, err := t.s.measure(ctx, i, t.bm, t.st, true)
+	p, err := t.s.measure(ctx, i, t.st, true)
 	if err != nil {
 		return p, err
 	}
 	if p.failed != nil {
 		return p, nil
 	}
-	o.peaks = p.peaks
+	for row := range o.figures {
+		o.figures[row].RSS, o.figures[row].Size = p.figures[row].RSS, p.figures[row].Size
+	}
 	return o, nil
 }
 
-// giveUp ends the benchmark, whose base has failed: nothing of this round counts.
+// giveUp ends the benchmark, or that part of it in which its base has failed:
+// nothing of this try counts, and no failure of another version there.
 func (t *trial) giveUp(list []bench.Sample) {
-	list = append(t.out.Samples, list...)
+	row := t.s.baseFails(t.st)
+	f, lines := t.s.giveUp(t.st, row, t.round)
+	gone := t.st.names(t.st.upto[0])
+	for i, l := range t.out.Samples {
+		if l.Discarded == "" && gone[l.Benchmark] {
+			t.out.Samples[i].Discarded = discardedFailed
+		}
+	}
 	for i := range list {
 		if list[i].Discarded == "" {
 			list[i].Discarded = discardedFailed
 		}
 	}
-	f, lines := t.s.giveUp(t.bm, t.st, t.round)
-	t.out.Samples = append(list, lines...)
-	t.out.Failures = []bench.Failure{f}
+	t.out.Samples = slices.Concat(t.out.Samples, list, lines)
+	t.out.Failures = append(t.st.outside(t.out.Failures), f)
 }
 
 // discard keeps the samples of a spoiled try in the record, marked.
@@ -186,16 +202,15 @@ func (t *trial) discard(list []bench.Sample, why, text string) {
 		list[i].Discarded = why
 	}
 	t.out.Samples = append(t.out.Samples, list...)
-	t.out.Warnings = append(t.out.Warnings, fmt.Sprintf("%s: round %d is repeated: %s", t.bm.Key(), t.round, text))
+	t.out.Warnings = append(t.out.Warnings, fmt.Sprintf("%s: round %d is repeated: %s", t.st.bm.Key(), t.round, text))
 }
 
 // stalled says that a run's time is the machine's doing.
 func stalled(o outcome, earlier []time.Duration) bool {
-	if len(earlier) < stallMin || o.res.PressureNS < 0 {
+	if len(earlier) < stallMin || o.pressure < 0 {
 		return false
 	}
-	wall := o.res.Wall
-	return wall > stallFactor*median(earlier) && float64(o.res.PressureNS) > stallShare*float64(wall.Nanoseconds())
+	return o.wall > stallFactor*median(earlier) && float64(o.pressure) > stallShare*float64(o.wall)
 }
 
 // median of a list that is not empty.
@@ -207,13 +222,17 @@ func median(list []time.Duration) time.Duration {
 // clone copies what a round may change.
 func (st *state) clone() *state {
 	c := *st
-	c.working = slices.Clone(st.working)
-	c.runs = slices.Clone(st.runs)
-	c.failures = slices.Clone(st.failures)
-	c.last = slices.Clone(st.last)
-	c.walls = make([][]time.Duration, len(st.walls))
-	for i, w := range st.walls {
-		c.walls[i] = slices.Clone(w)
-	}
+	c.upto = slices.Clone(st.upto)
+	c.runs, c.failures = deeper(st.runs), deeper(st.failures)
+	c.last, c.walls = deeper(st.last), deeper(st.walls)
 	return &c
+}
+
+// deeper clones a list of lists.
+func deeper[T any](list [][]T) [][]T {
+	c := make([][]T, len(list))
+	for i, l := range list {
+		c[i] = slices.Clone(l)
+	}
+	return c
 }

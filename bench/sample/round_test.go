@@ -399,8 +399,8 @@ func TestRoundCancelled(t *testing.T) {
 				t.Errorf("warm-up with an ended context: error = %v", err)
 			}
 			for i, n := range s.states[0].runs {
-				if n != 1 || !s.states[0].working[i] {
-					t.Errorf("slot %d: %d runs are remembered, working %v", i, n, s.states[0].working[i])
+				if n[0] != 1 || s.states[0].upto[i] != 1 {
+					t.Errorf("slot %d: %d runs are remembered, rows %d", i, n, s.states[0].upto[i])
 				}
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/plan"
 	"patchbench/bench/sandbox"
 )
 
@@ -18,34 +19,39 @@ const keepOutput = 16 << 20
 
 // outcome is what one run of a benchmark on one version gave.
 type outcome struct {
-	res    sandbox.Result
-	failed *bench.Failed // nil: the run succeeded
-	log    string
+	figures []plan.Figures // by row, of those before the one that failed
+	failed  *bench.Failed  // nil: the run succeeded
+	// at is the row that failed; whole says that what failed is not its program.
+	at    int
+	whole bool
+	log   string
 	// timedOut says that a time limit ended it.
 	timedOut bool
 	// unsteady says that it printed something else than another run of its build.
 	unsteady bool
+	outputs  []string   // digests of what each row's programs printed
 	rows     []goResult // of a parsed output
-	peaks    peaks
-}
 
-// peaks are peak resident and virtual size in bytes, 0 if unknown.
-type peaks struct{ rss, size int64 }
+	// Of all programs together.
+	wall        time.Duration
+	pressure    time.Duration // negative if unknown
+	stops, left int
+}
 
 // measure runs a benchmark once. When the box breaks, which is our fault and not
 // the program's, a new one is started and the run repeated. A run that ended its
 // runner is none of that, but one that failed.
-func (s *Sampler) measure(ctx context.Context, i int, b bench.Benchmark, st *state, trace bool) (outcome, error) {
-	o, err := s.once(ctx, i, b, st, trace)
+func (s *Sampler) measure(ctx context.Context, i int, st *state, trace bool) (outcome, error) {
+	o, err := s.once(ctx, i, st, trace)
 	if err == nil || ctx.Err() != nil {
 		return o, err
 	}
 	sl := s.slots[i]
 	if rerr := s.renew(ctx, sl); rerr != nil {
-		return o, fmt.Errorf("run %s on %s: %w; %w", b.Key(), sl.Version, err, rerr)
+		return o, fmt.Errorf("run %s on %s: %w; %w", st.bm.Key(), sl.Version, err, rerr)
 	}
-	if o, err = s.once(ctx, i, b, st, trace); err != nil {
-		return o, fmt.Errorf("run %s on %s: %w", b.Key(), sl.Version, err)
+	if o, err = s.once(ctx, i, st, trace); err != nil {
+		return o, fmt.Errorf("run %s on %s: %w", st.bm.Key(), sl.Version, err)
 	}
 	return o, nil
 }
@@ -65,127 +71,207 @@ func (s *Sampler) renew(ctx context.Context, sl *slot) error {
 	return nil
 }
 
-// part carries out prepare, run or cleanup of a benchmark. These are strangers'
-// programs: without a sandbox they can reach the runner, and one after which it is
-// gone has failed, with a new box for what comes next. The error is ours.
-func (s *Sampler) part(ctx context.Context, sl *slot, c sandbox.Command) (sandbox.Result, *bench.Failed, error) {
+// part carries out programs of a benchmark. These are strangers' programs:
+// without a sandbox they can reach the runner, and those after which it is gone
+// have failed, with a new box for what comes next. The results are nil then. The
+// error is ours.
+func (s *Sampler) part(ctx context.Context, sl *slot, jobs ...job) ([]sandbox.Result, *bench.Failed, error) {
 	start := s.now()
-	res, err := sl.do(ctx, c)
+	res, err := sl.do(ctx, jobs...)
 	if err == nil {
-		if res.OK() {
-			return res, nil, nil
-		}
-		f := failedOf(res)
-		return res, &f, nil
+		return res, nil, nil
 	}
 	// A runner that did not come back in time was ended by us.
-	late := s.now().Sub(start) > cmp.Or(c.Timeout, sandboxTimeout)
+	var limit time.Duration
+	for _, j := range jobs {
+		limit += cmp.Or(j.Timeout, sandboxTimeout)
+	}
+	late := s.now().Sub(start) > limit
 	if late || ctx.Err() != nil || sl.alive(ctx) || ctx.Err() != nil {
-		return res, nil, err
+		return nil, nil, err
 	}
 	if rerr := s.renew(ctx, sl); rerr != nil {
-		return res, nil, fmt.Errorf("%w; %w", err, rerr)
+		return nil, nil, fmt.Errorf("%w; %w", err, rerr)
 	}
-	return sandbox.Result{Status: -1, PressureNS: -1}, &bench.Failed{Status: -1, Reason: "it ended the runner that started it"}, nil
+	return nil, &bench.Failed{Status: -1, Reason: "it ended the runner that started it"}, nil
 }
 
 // alive says whether a version's runner still carries out commands.
 func (sl *slot) alive(ctx context.Context) bool {
-	_, err := sl.do(ctx, sandbox.Command{Args: []string{"true"}, Timeout: time.Minute})
+	_, err := sl.do(ctx, job{Command: sandbox.Command{Args: []string{"true"}, Timeout: time.Minute}})
 	return err == nil
 }
 
-// once does prepare, run and cleanup. Only run is measured.
-func (s *Sampler) once(ctx context.Context, i int, b bench.Benchmark, st *state, trace bool) (outcome, error) {
-	var o outcome
-	sl := s.slots[i]
-	if sl.dirty {
-		if _, err := sl.do(ctx, s.command(b, bench.Program{Args: []string{"true"}})); err != nil {
-			return o, err
-		}
-	}
-	if !b.Prepare.IsZero() {
-		c := s.command(b, b.Prepare)
-		c.KeepTmp = true
-		res, failed, err := s.part(ctx, sl, c)
+// once does all takes of a benchmark's plan, as far as the version works.
+func (s *Sampler) once(ctx context.Context, i int, st *state, trace bool) (outcome, error) {
+	p := st.plan.Upto(st.upto[i])
+	o := outcome{outputs: make([]string, len(p.Rows))}
+	var results [][]sandbox.Result
+	for _, t := range p.Takes {
+		res, err := s.take(ctx, s.slots[i], st, t, trace, &o)
 		if err != nil {
 			return o, err
 		}
-		if failed != nil {
-			o.fail(during("prepare", *failed), res.LogTail)
-			o.timedOut = timedOut(c, res)
+		if res == nil {
+			return o, nil
+		}
+		results = append(results, res)
+		if o.failed != nil {
+			break
 		}
 	}
 	if o.failed == nil {
-		c := s.command(b, b.Run)
-		c.Stdin = stdin(b.Stdin)
-		c.Peaks = trace
-		c.KeepTmp = !b.Cleanup.IsZero()
-		if b.Parse != "" {
-			c.KeepStdout = keepOutput
-		}
-		res, failed, err := s.part(ctx, sl, c)
-		if err != nil {
-			return o, err
-		}
-		o.res = res
-		o.peaks = peaks{res.RSSBytes, res.SizeBytes}
-		if failed == nil {
-			o.judge(b, st, i, sl.Version)
-		} else {
-			o.fail(*failed, res.LogTail)
-			o.timedOut = timedOut(c, res)
-		}
+		o.judge(st, i, s.slots[i].Version, results)
 	}
-	if !b.Cleanup.IsZero() {
-		c := s.command(b, b.Cleanup)
-		res, failed, err := s.part(ctx, sl, c)
-		if err != nil {
-			return o, err
-		}
-		if failed != nil && o.failed == nil {
-			o.fail(during("cleanup", *failed), res.LogTail)
-			o.timedOut = timedOut(c, res)
-		}
+	if o.failed != nil {
+		// What came before the failure stands.
+		p = p.Upto(p.Before(o.at))
 	}
+	o.figures = p.Figures(results)
 	return o, nil
 }
 
-// do runs a command in the version's box and remembers whether it may have left
+// take does prepare, the measured programs and cleanup. Its results are nil if
+// none of them can count.
+func (s *Sampler) take(ctx context.Context, sl *slot, st *state, t plan.Take, trace bool, o *outcome) ([]sandbox.Result, error) {
+	if sl.dirty {
+		if _, err := sl.do(ctx, s.job(st, plan.Program{Program: bench.Program{Args: []string{"true"}}})); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range t.Prepare {
+		if err := s.aside(ctx, sl, s.job(st, p), true, "prepare", o); err != nil {
+			return nil, err
+		}
+		if o.failed != nil {
+			break
+		}
+	}
+	var res []sandbox.Result
+	if o.failed == nil {
+		var err error
+		if res, err = s.jobs(ctx, sl, st, t, trace, o); err != nil {
+			return nil, err
+		}
+	}
+	for k, p := range t.Cleanup {
+		if err := s.aside(ctx, sl, s.job(st, p), k+1 < len(t.Cleanup), "cleanup", o); err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+// jobs starts the measured programs of a take.
+func (s *Sampler) jobs(ctx context.Context, sl *slot, st *state, t plan.Take, trace bool, o *outcome) ([]sandbox.Result, error) {
+	var jobs []job
+	for _, j := range t.Jobs {
+		job := s.job(st, j.Program)
+		job.Background, job.Together, job.Ready = j.Background, j.Together, j.Ready.Argv()
+		job.Peaks = trace
+		job.KeepTmp = len(t.Cleanup) > 0
+		if st.bm.Parse != "" {
+			job.KeepStdout = keepOutput
+		}
+		jobs = append(jobs, job)
+	}
+	res, failed, err := s.part(ctx, sl, jobs...)
+	if err != nil {
+		return nil, err
+	}
+	if failed != nil {
+		o.fail(*failed, "")
+		return nil, nil
+	}
+	for k, r := range res {
+		o.add(r, t.Jobs[k])
+		if !r.OK() && o.failed == nil {
+			o.fail(failedOf(r), r.LogTail)
+			o.at, o.timedOut = t.Jobs[k].Row, timedOut(jobs[k].Command, r)
+		}
+	}
+	return res, nil
+}
+
+// aside does prepare or cleanup. When one fails, no figure of the run counts.
+func (s *Sampler) aside(ctx context.Context, sl *slot, j job, keep bool, what string, o *outcome) error {
+	j.KeepTmp = keep
+	res, failed, err := s.part(ctx, sl, j)
+	if err != nil {
+		return err
+	}
+	var log string
+	var late bool
+	if failed == nil && !res[0].OK() {
+		f := failedOf(res[0])
+		failed, log, late = &f, res[0].LogTail, timedOut(j.Command, res[0])
+	}
+	if failed != nil && o.failed == nil {
+		o.fail(during(what, *failed), log)
+		o.whole, o.timedOut = true, late
+	}
+	return nil
+}
+
+// do runs programs in the version's box and remembers whether they may have left
 // something in /tmp, which must not reach the next run.
-func (sl *slot) do(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+func (sl *slot) do(ctx context.Context, jobs ...job) ([]sandbox.Result, error) {
 	if sl.run == nil {
-		return sandbox.Result{}, fmt.Errorf("%s has no box", sl.Version)
+		return nil, fmt.Errorf("%s has no box", sl.Version)
 	}
 	sl.dirty = true
-	res, err := sl.run.Do(ctx, c)
+	res, err := sl.run.DoAll(ctx, jobs)
 	if err == nil {
-		sl.dirty = c.KeepTmp
+		sl.dirty = jobs[len(jobs)-1].KeepTmp
 	}
 	return res, err
 }
 
-// judge reads the output of a program that ended well.
-func (o *outcome) judge(b bench.Benchmark, st *state, i int, v Version) {
-	if b.CheckStdout && st.output != "" && o.res.StdoutSHA256 != st.output {
-		o.unsteady = v.N == 0
-		why := "output differs from base's"
-		if o.unsteady {
-			why = unsteady
+// add counts a program in what all of them took.
+func (o *outcome) add(r sandbox.Result, j plan.Job) {
+	o.stops += r.Stops
+	o.left += r.Left
+	o.outputs[j.Row] += r.StdoutSHA256
+	if j.Background {
+		return // its time is that of the program that uses it
+	}
+	o.wall += r.Wall
+	if o.pressure >= 0 {
+		o.pressure += time.Duration(r.PressureNS)
+	}
+	if r.PressureNS < 0 {
+		o.pressure = -1
+	}
+}
+
+// judge reads the output of programs that ended well.
+func (o *outcome) judge(st *state, i int, v Version, results [][]sandbox.Result) {
+	last := results[len(results)-1]
+	log := last[len(last)-1].LogTail
+	o.log = log
+	for row, sum := range o.outputs {
+		if st.bm.CheckStdout && st.outputs != nil && !st.plan.Rows[row].Background && sum != st.outputs[row] {
+			o.unsteady = v.N == 0
+			why := "output differs from base's"
+			if o.unsteady {
+				why = unsteady
+			}
+			o.fail(bench.Failed{Reason: why}, log)
+			o.at = row
+			return
 		}
-		o.fail(bench.Failed{Reason: why}, o.res.LogTail)
+	}
+	if st.bm.Parse == "" {
 		return
 	}
-	if b.Parse == "" {
+	out := last[0]
+	if int64(len(out.Stdout)) >= keepOutput && hexSHA256(out.Stdout) != out.StdoutSHA256 {
+		o.fail(bench.Failed{Reason: fmt.Sprintf("the output is longer than %d MiB: results cannot be read", keepOutput>>20)}, log)
 		return
 	}
-	if int64(len(o.res.Stdout)) >= keepOutput && hexSHA256(o.res.Stdout) != o.res.StdoutSHA256 {
-		o.fail(bench.Failed{Reason: fmt.Sprintf("the output is longer than %d MiB: results cannot be read", keepOutput>>20)}, o.res.LogTail)
-		return
-	}
-	rows, err := parseRun(o.res.Stdout)
+	rows, err := parseRun(out.Stdout)
 	if err != nil {
-		o.fail(bench.Failed{Reason: err.Error()}, o.res.LogTail)
+		o.fail(bench.Failed{Reason: err.Error()}, log)
 		return
 	}
 	o.rows = rows
@@ -195,7 +281,7 @@ func (o *outcome) judge(b bench.Benchmark, st *state, i int, v Version) {
 	have := rowNames(rows)
 	for _, name := range sortedKeys(st.rows[i]) {
 		if !have[name] {
-			o.fail(bench.Failed{Reason: fmt.Sprintf("printed no result for %s", name)}, o.res.LogTail)
+			o.fail(bench.Failed{Reason: fmt.Sprintf("printed no result for %s", name)}, log)
 			return
 		}
 	}
@@ -242,54 +328,29 @@ type point struct {
 	position int
 }
 
-// samples turns a run into lines of the record: every metric in base units, or,
-// for a run that failed, a line that says how, and one for each row that its
-// output would have had.
-func samples(p point, b bench.Benchmark, o outcome, rows map[string]bool) []bench.Sample {
+// samples turns a run into lines of the record: every metric of every row in
+// base units, or, for a row that failed, a line that says how, and one for each
+// row that its output would have had.
+func samples(p point, st *state, o outcome, rows map[string]bool) []bench.Sample {
+	b := st.bm
 	line := bench.Sample{
-		Round: p.round, Version: p.slot.N, Twin: p.slot.Twin,
-		Benchmark: b.Name, Params: b.Params, Position: &p.position,
-	}
-	if o.failed != nil {
-		line.Metric, line.Unit, line.Failed = bench.Wall.Name, bench.Wall.Unit, o.failed
-		list := []bench.Sample{line}
-		for _, row := range sortedKeys(rows) {
-			line.Benchmark, line.Metric, line.Unit = rowBenchmark(b, row), secPerOp, bench.Second
-			list = append(list, line)
-		}
-		return list
+		Round: p.round, Version: p.slot.N, Twin: p.slot.Twin, Params: b.Params, Position: &p.position,
 	}
 	var list []bench.Sample
-	add := func(m string, unit string, v float64, covariates map[string]float64) {
-		l := line
-		l.Metric, l.Unit, l.Value, l.Covariates = m, unit, v, covariates
-		list = append(list, l)
+	for row, f := range o.figures {
+		line := line
+		line.Benchmark = st.plan.Name(b, row)
+		figures := f.List()
+		if b.Parse != "" {
+			figures = f.Peaks()
+		}
+		for _, x := range figures {
+			line.Metric, line.Unit, line.Value, line.Covariates = x.Metric, x.Unit, x.Value, x.Covariates
+			list = append(list, line)
+		}
 	}
-	r := o.res
-	covariates := map[string]float64{"nivcsw": float64(r.Involuntary)}
-	if r.PressureNS >= 0 {
-		covariates["psi_ns"] = float64(r.PressureNS)
-	}
-	if b.Parse == "" {
-		add(bench.Wall.Name, bench.Second, r.Wall.Seconds(), covariates)
-		add(bench.CPU.Name, bench.Second, (r.User + r.Sys).Seconds(), covariates)
-		add(bench.User.Name, bench.Second, r.User.Seconds(), nil)
-		add(bench.Sys.Name, bench.Second, r.Sys.Seconds(), nil)
-	}
-	// A peak of 0 means that it could not be read, never that it was nothing.
-	if o.peaks.rss > 0 {
-		add(bench.RSS.Name, bench.Byte, float64(o.peaks.rss), nil)
-	}
-	if o.peaks.size > 0 {
-		add(bench.Size.Name, bench.Byte, float64(o.peaks.size), nil)
-	}
-	if b.Parse == "" {
-		// Whether a page fault needs the disk hangs on the page cache; that it
-		// happens does not.
-		add(bench.Faults.Name, bench.Count, float64(r.Faults+r.MajorFaults), nil)
-		add("switches", bench.Count, float64(r.Voluntary+r.Involuntary), nil)
-		add("reads", bench.Count, float64(r.ReadBlocks), nil)
-		add("writes", bench.Count, float64(r.WriteBlocks), nil)
+	if o.failed != nil {
+		return append(list, failedLines(line, st, o, rows)...)
 	}
 	for _, row := range o.rows {
 		for _, v := range row.values {
@@ -297,10 +358,27 @@ func samples(p point, b bench.Benchmark, o outcome, rows map[string]bool) []benc
 			l.Benchmark = rowBenchmark(b, row.row)
 			l.Metric, l.Unit, l.Value = v.metric, v.unit, v.value
 			if v.unit == bench.Second {
-				l.Covariates = covariates
+				l.Covariates = o.figures[0].Covariates()
 			}
 			list = append(list, l)
 		}
+	}
+	return list
+}
+
+// failedLines tell of the row that failed, and of those that had no figure for it.
+func failedLines(line bench.Sample, st *state, o outcome, rows map[string]bool) []bench.Sample {
+	var list []bench.Sample
+	for row := len(o.figures); row < len(st.plan.Rows); row++ {
+		line.Benchmark, line.Metric, line.Unit, line.Failed = st.plan.Name(st.bm, row), bench.Wall.Name, bench.Wall.Unit, o.failed
+		if row != o.at && !o.whole {
+			line.Failed = &bench.Failed{Status: -1, Reason: "step " + st.plan.Rows[o.at].Name + " failed"}
+		}
+		list = append(list, line)
+	}
+	for _, row := range sortedKeys(rows) {
+		line.Benchmark, line.Metric, line.Unit, line.Failed = rowBenchmark(st.bm, row), secPerOp, bench.Second, o.failed
+		list = append(list, line)
 	}
 	return list
 }
@@ -321,13 +399,13 @@ func (s *Sampler) learnTrace(ctx context.Context) error {
 	if s.traceKnown {
 		return nil
 	}
-	b := bench.Benchmark{Name: "trace", Run: bench.Program{Line: traceStops}, Timeout: time.Minute}
+	st := newState(bench.Benchmark{Name: "trace", Run: bench.Program{Line: traceStops}, Timeout: time.Minute}, len(s.slots))
 	var plain, traced time.Duration
 	var stops int
 	// The least of several runs is what the work itself costs.
 	for range 7 {
 		for _, trace := range []bool{false, true} {
-			o, err := s.measure(ctx, 0, b, &state{}, trace)
+			o, err := s.measure(ctx, 0, st, trace)
 			if err != nil {
 				return err
 			}
@@ -337,10 +415,10 @@ func (s *Sampler) learnTrace(ctx context.Context) error {
 				return nil
 			case o.failed != nil:
 				return fmt.Errorf("sample: a box cannot run sh and kill: %s: %s", o.failed, strings.TrimSpace(o.log))
-			case trace && (traced == 0 || o.res.Wall < traced):
-				traced, stops = o.res.Wall, o.res.Stops
-			case !trace && (plain == 0 || o.res.Wall < plain):
-				plain = o.res.Wall
+			case trace && (traced == 0 || o.wall < traced):
+				traced, stops = o.wall, o.stops
+			case !trace && (plain == 0 || o.wall < plain):
+				plain = o.wall
 			}
 		}
 	}

@@ -36,7 +36,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -46,6 +45,7 @@ import (
 	"time"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/plan"
 	"patchbench/bench/sandbox"
 )
 
@@ -88,7 +88,7 @@ type Options struct {
 
 // runner is a box with a runner in it: a *sandbox.Runner.
 type runner interface {
-	Do(context.Context, sandbox.Command) (sandbox.Result, error)
+	DoAll(context.Context, []job) ([]sandbox.Result, error)
 	Close() error
 }
 
@@ -122,17 +122,34 @@ type slot struct {
 
 // state is what is known of one benchmark.
 type state struct {
-	working []bool // by slot
+	bm   bench.Benchmark
+	plan plan.Plan
+	// upto is how many rows of the plan can be measured, by slot; 0: the version
+	// takes no part. No slot has more than the base.
+	upto []int
 	// apart says that peaks are read in runs of their own.
 	apart bool
-	// output is the digest that standard output must have, the base's.
-	output   string
+	// outputs are the digests of what each row must print, the base's.
+	outputs  []string
 	rows     []map[string]bool // by slot: the rows that a parsed output must have
 	loose    map[string]bool   // rows that only one of base and its twin printed
 	walls    [][]time.Duration // by slot: of the rounds that count
-	runs     []int             // by slot
-	failures []int             // by slot
-	last     []outcome         // by slot: the last run that failed
+	runs     [][]int           // by slot and row of the plan
+	failures [][]int
+	last     [][]outcome // the last run in which the row failed
+}
+
+func newState(b bench.Benchmark, slots int) *state {
+	st := &state{
+		bm: b, plan: plan.Of(b), upto: make([]int, slots), rows: make([]map[string]bool, slots), walls: make([][]time.Duration, slots),
+		runs: make([][]int, slots), failures: make([][]int, slots), last: make([][]outcome, slots),
+	}
+	n := len(st.plan.Rows)
+	for i := range slots {
+		st.upto[i] = n
+		st.runs[i], st.failures[i], st.last[i] = make([]int, n), make([]int, n), make([]outcome, n)
+	}
+	return st
 }
 
 // Open starts a box for each version. The suite and the versions stay the
@@ -144,7 +161,7 @@ func Open(ctx context.Context, sb *sandbox.Sandbox, suite *bench.Suite, versions
 		if err != nil {
 			return nil, err
 		}
-		return r, nil
+		return single{r}, nil
 	}, suite, versions, o)
 }
 
@@ -259,18 +276,15 @@ func (s *Sampler) order(b, round, try int) []int {
 	return rand.New(rand.NewChaCha8([sha256.Size]byte(h.Sum(nil)))).Perm(len(s.slots))
 }
 
-// command is what is common to prepare, run and cleanup of a benchmark.
-func (s *Sampler) command(b bench.Benchmark, p bench.Program) sandbox.Command {
-	env := []string{"SRC=" + srcDir, "OUT=" + outDir}
-	for _, k := range slices.Sorted(maps.Keys(b.Env)) {
-		env = append(env, k+"="+b.Env[k])
-	}
-	return sandbox.Command{
+// job is a program of a benchmark as the box starts it.
+func (s *Sampler) job(st *state, p plan.Program) job {
+	return job{Command: sandbox.Command{
 		Args:    p.Argv(),
-		Env:     env,
+		Env:     append([]string{"SRC=" + srcDir, "OUT=" + outDir}, p.Env...),
 		Dir:     srcDir,
-		Timeout: cmp.Or(b.Timeout, s.suite.Limits.Timeout),
-	}
+		Stdin:   stdin(p.Stdin),
+		Timeout: cmp.Or(st.bm.Timeout, s.suite.Limits.Timeout),
+	}}
 }
 
 // stdin is the path inside the box of a file named relative to the source folder.

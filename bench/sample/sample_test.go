@@ -39,6 +39,7 @@ type fakeLab struct {
 	open    int
 	log     []string // "v RUN" in order, of programs that are not the sampler's own
 	command sandbox.Command
+	jobs    []job // the last ones
 }
 
 type fakeBox struct {
@@ -65,7 +66,30 @@ func (l *fakeLab) start(_ context.Context, b sandbox.Box) (runner, error) {
 
 func (b *fakeBox) Close() error { b.lab.open--; return nil }
 
-func (b *fakeBox) Do(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+// DoAll runs the jobs one after the other; those behind one that fails are not started.
+func (b *fakeBox) DoAll(ctx context.Context, jobs []job) ([]sandbox.Result, error) {
+	var out []sandbox.Result
+	if last := jobs[0].Args[len(jobs[0].Args)-1]; last != "prepare" && last != "cleanup" && last != "true" && b.v == "0" {
+		b.lab.jobs = jobs
+	}
+	failed := ""
+	for _, j := range jobs {
+		if failed != "" {
+			out = append(out, sandbox.Result{Status: -1, NotStarted: "not started after " + failed})
+			continue
+		}
+		r, err := b.do(ctx, j.Command)
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, r); !r.OK() {
+			failed = j.Args[0]
+		}
+	}
+	return out, nil
+}
+
+func (b *fakeBox) do(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return sandbox.Result{}, err
 	}
@@ -315,10 +339,8 @@ func TestOpenRefuses(t *testing.T) {
 
 type closer struct{ n *int }
 
-func (c closer) Do(context.Context, sandbox.Command) (sandbox.Result, error) {
-	return sandbox.Result{}, nil
-}
-func (c closer) Close() error { *c.n++; return nil }
+func (c closer) DoAll(context.Context, []job) ([]sandbox.Result, error) { return nil, nil }
+func (c closer) Close() error                                           { *c.n++; return nil }
 
 // The order is random, the same for the same seed, and does not depend on which
 // versions fail.

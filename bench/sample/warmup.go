@@ -60,43 +60,49 @@ func (s *Sampler) WarmUp(ctx context.Context, b int) (WarmUp, error) {
 	if err := s.learnTrace(ctx); err != nil {
 		return WarmUp{}, first(ctx.Err(), err)
 	}
-	n := len(s.slots)
-	st := &state{
-		working: make([]bool, n), rows: make([]map[string]bool, n), walls: make([][]time.Duration, n),
-		runs: make([]int, n), failures: make([]int, n), last: make([]outcome, n),
-	}
+	st := newState(bm, len(s.slots))
 	var w WarmUp
 	if s.noPeaks != "" {
 		w.Warnings = append(w.Warnings, fmt.Sprintf("%s: peaks of memory cannot be read on this machine: %s", bm.Key(), s.noPeaks))
 	}
 	left := map[int]int{} // by slot
-	for i := range s.slots {
-		o, elapsed, err := s.attempt(ctx, i, bm, st, &w)
+	for i := 0; i < len(s.slots); {
+		if st.upto[i] == 0 {
+			i++
+			continue
+		}
+		o, elapsed, err := s.attempt(ctx, i, st, &w)
 		if err == nil && o.failed == nil {
-			err = s.learn(ctx, i, bm, st, o, &w)
+			err = s.learn(ctx, i, st, o, &w)
 		}
 		if err == nil && o.failed == nil && i == 0 && s.twin() < 0 {
 			// Only a second run shows whether the output is always the same.
-			_, _, err = s.tally(ctx, i, bm, st)
+			_, _, err = s.tally(ctx, i, st)
 		}
 		if err != nil {
 			return WarmUp{}, first(ctx.Err(), err)
 		}
-		if fails, _ := s.ofBase(st); fails > 0 {
-			f, lines := s.giveUp(bm, st, 1)
-			s.states[b] = st
-			return WarmUp{Failures: []bench.Failure{f}, Samples: lines, Warnings: w.Warnings}, nil
+		if row := s.baseFails(st); row >= 0 {
+			f, lines := s.giveUp(st, row, 1)
+			gone := st.names(st.upto[0])
+			w.Samples = append(slices.DeleteFunc(w.Samples, func(l bench.Sample) bool { return gone[l.Benchmark] }), lines...)
+			w.Failures = append(st.outside(w.Failures), f)
+			if st.upto[0] == 0 {
+				s.states[b] = st
+				return WarmUp{Failures: w.Failures, Samples: w.Samples, Warnings: w.Warnings}, nil
+			}
+			continue // with what goes before it
 		}
 		if o.failed != nil {
-			w.Samples = append(w.Samples, linesOfFailure(1, s.slots[i].Version, bm, o, st.rows[0])...)
-			w.Failures = append(w.Failures, s.failure(i, bm, st, o))
+			w.Samples = append(w.Samples, linesOfFailure(1, s.slots[i].Version, st, o, st.rows[0])...)
+			w.Failures = append(w.Failures, s.declare(i, st, o))
 			continue
 		}
-		if o.res.Left > 0 {
-			left[i] = o.res.Left
+		if o.left > 0 {
+			left[i] = o.left
 		}
-		st.working[i] = true
 		w.Round += elapsed
+		i++
 	}
 	if len(left) > 0 {
 		w.Warnings = append(w.Warnings, bm.Key()+": "+s.leftBehind(left))
@@ -106,43 +112,39 @@ func (s *Sampler) WarmUp(ctx context.Context, b int) (WarmUp, error) {
 	if st.apart {
 		w.Round *= 2
 	}
-	for i, sl := range s.slots {
-		if st.working[i] && !sl.Twin {
-			w.Working++
-		}
-	}
+	w.Working = s.working(st)
 	s.states[b] = st
 	return w, nil
 }
 
 // attempt runs a benchmark on a version, and again if it fails. The outcome is a
-// failure when the version is not to be measured.
-func (s *Sampler) attempt(ctx context.Context, i int, b bench.Benchmark, st *state, w *WarmUp) (outcome, time.Duration, error) {
-	o, elapsed, err := s.tally(ctx, i, b, st)
+// failure when the version is not to be measured in a row.
+func (s *Sampler) attempt(ctx context.Context, i int, st *state, w *WarmUp) (outcome, time.Duration, error) {
+	o, elapsed, err := s.tally(ctx, i, st)
 	sl := s.slots[i]
 	if err != nil || o.failed == nil || sl.Twin {
 		return o, elapsed, err
 	}
-	again, elapsed, err := s.tally(ctx, i, b, st)
+	again, elapsed, err := s.tally(ctx, i, st)
 	switch {
 	case err != nil:
 		return again, 0, err
 	case sl.N == 0:
 		return o, 0, nil // one failure of the base is enough
 	case again.failed == nil:
-		w.Warnings = append(w.Warnings, fmt.Sprintf("%s: %s failed in 1 of 2 runs: %s", b.Key(), sl.Version, o.failed))
+		w.Warnings = append(w.Warnings, fmt.Sprintf("%s: %s failed in 1 of 2 runs: %s", st.bm.Key(), sl.Version, o.failed))
 		return again, elapsed, nil
 	case again.timedOut:
 		return again, 0, nil
 	}
-	again, err = s.confirm(ctx, i, b, st, again)
+	again, err = s.confirm(ctx, i, st, again)
 	return again, 0, err
 }
 
 // tally runs a benchmark once on a version and counts how that ended.
-func (s *Sampler) tally(ctx context.Context, i int, b bench.Benchmark, st *state) (outcome, time.Duration, error) {
+func (s *Sampler) tally(ctx context.Context, i int, st *state) (outcome, time.Duration, error) {
 	start := s.now()
-	o, err := s.measure(ctx, i, b, st, s.noPeaks == "")
+	o, err := s.measure(ctx, i, st, s.noPeaks == "")
 	if err != nil {
 		return o, 0, err
 	}
@@ -151,25 +153,25 @@ func (s *Sampler) tally(ctx context.Context, i int, b bench.Benchmark, st *state
 }
 
 // learn takes from a working run what later runs are held against.
-func (s *Sampler) learn(ctx context.Context, i int, b bench.Benchmark, st *state, o outcome, w *WarmUp) error {
+func (s *Sampler) learn(ctx context.Context, i int, st *state, o outcome, w *WarmUp) error {
 	sl := s.slots[i]
 	if i == 0 {
-		st.output = o.res.StdoutSHA256
+		st.outputs = o.outputs
 	}
-	if stops := time.Duration(o.res.Stops); stops > 0 {
+	if stops := time.Duration(o.stops); stops > 0 {
 		spent := stops * s.stopCost
 		share := 1.0
-		if wall := o.res.Wall - spent; wall > 0 {
+		if wall := o.wall - spent; wall > 0 {
 			share = float64(spent) / float64(wall)
 		}
 		w.TraceShare = max(w.TraceShare, share)
 	}
-	if b.Parse == "" {
+	if st.bm.Parse == "" {
 		return nil
 	}
 	st.rows[i] = rowNames(o.rows)
 	if sl.Twin {
-		s.loosen(b, st, o, w)
+		s.loosen(st, o, w)
 		return nil
 	}
 	maps.DeleteFunc(st.rows[i], func(name string, _ bool) bool { return st.loose[name] })
@@ -180,29 +182,29 @@ func (s *Sampler) learn(ctx context.Context, i int, b bench.Benchmark, st *state
 	// A second run tells what is never printed from what is printed sometimes.
 	must := st.rows[i]
 	st.rows[i] = nil
-	again, _, err := s.tally(ctx, i, b, st)
+	again, _, err := s.tally(ctx, i, st)
 	st.rows[i] = must
 	if err != nil {
 		return err
 	}
 	printed := rowNames(again.rows)
 	for _, name := range missing {
-		f := bench.Failure{N: sl.N, Reason: "missing: base printed a result for it, this version did not", LogTail: o.res.LogTail}
+		f := bench.Failure{N: sl.N, Reason: "missing: base printed a result for it, this version did not", LogTail: o.log}
 		if printed[name] {
 			f.Reason, f.Flaky = "printed no result for it (1 of 2 runs)", true
 		}
-		w.lack(b, name, f)
+		w.lack(st.bm, name, f)
 	}
 	return nil
 }
 
 // loosen holds nobody to a row that the base's build prints only sometimes.
-func (s *Sampler) loosen(b bench.Benchmark, st *state, o outcome, w *WarmUp) {
+func (s *Sampler) loosen(st *state, o outcome, w *WarmUp) {
 	twin := s.twin()
 	for _, name := range sortedKeys(st.rows[0]) {
 		if !st.rows[twin][name] {
-			w.lack(b, name, bench.Failure{
-				Reason: "unreliable: base printed a result for it, its twin, the same build, did not", LogTail: o.res.LogTail,
+			w.lack(st.bm, name, bench.Failure{
+				Reason: "unreliable: base printed a result for it, its twin, the same build, did not", LogTail: o.log,
 			})
 		}
 	}
