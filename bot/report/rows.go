@@ -356,6 +356,13 @@ func RowsOf(e *store.Evaluation) Rows {
 	return Rows{only(sorted.changed), only(sorted.unclear), only(sorted.same), only(sorted.missing)}
 }
 
+// Rounds are the fewest and the most rounds behind the tested rows of an
+// evaluation that have any, 0 if none has.
+func Rounds(e *store.Evaluation) (fewest, most int) {
+	sorted := (&renderer{e: e}).sortRows()
+	return sorted.fewest, sorted.most
+}
+
 // ValueOf is the figure of version n in a row, or of the version whose build it
 // shares; its Median is nil if there is none.
 func ValueOf(e *store.Evaluation, c *bench.Comparison, n int) bench.Value {

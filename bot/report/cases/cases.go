@@ -38,6 +38,49 @@ func kit(b Builder, hash, table map[int]float64) {
 	b.Process("scan", 0.2202, 2.2*(1<<20), nil, nil)
 }
 
+// Other is the same series on another, smaller machine: everything takes times as
+// long there, and what changes changes by share of what it does here.
+func Other(b Builder, times, share float64) Builder {
+	b.ID, b.Host.Name, b.Host.CPU, b.Host.Cores, b.Host.Memory = "20261130-77c0ff", "arm1", "Example A72", 4, 8<<30
+	for i := range b.Results {
+		c := &b.Results[i]
+		scale := 1.0
+		if c.Unit == bench.Second {
+			scale = times
+		}
+		for j := range c.Values {
+			v := &c.Values[j]
+			for _, f := range []**float64{&v.Median, &v.Lo, &v.Hi} {
+				if *f != nil {
+					*f = ptr(**f * scale)
+				}
+			}
+		}
+		for _, s := range append([]*bench.Step{&c.Total}, pointers(c.Steps)...) {
+			if s.Change == nil || s.Verdict != bench.Better && s.Verdict != bench.Worse {
+				continue
+			}
+			half := *s.Change
+			for _, f := range []**float64{&s.Change, &s.Lo, &s.Hi} {
+				if *f != nil {
+					*f = ptr(**f - half*(1-share))
+				}
+			}
+			if share == 0 {
+				s.Verdict = bench.Same
+			}
+		}
+	}
+	return b.Judged()
+}
+
+func pointers(steps []bench.Step) (all []*bench.Step) {
+	for i := range steps {
+		all = append(all, &steps[i])
+	}
+	return all
+}
+
 // All are the evaluations by name: one for each kind of outcome, and some that
 // are hostile or very large. Each call gives a new one.
 var All = map[string]func() Builder{
@@ -208,6 +251,32 @@ var All = map[string]func() Builder{
 			b.Process("grep", 2.31, 80*(1<<20), map[int]float64{2: -0.31}, nil)
 			for i := range b.Results[len(b.Results)-4:] {
 				b.Results[len(b.Results)-4+i].Params = map[string]string{"threads": t, "tree": "linux-large"}
+			}
+		}
+		return b.Judged()
+	},
+	"operations": func() Builder {
+		b := New("", "", five[1:3]...)
+		for i, o := range []struct {
+			name         string
+			seconds      float64
+			bytes        float64
+			time, memory map[int]float64
+		}{
+			{"pull-viz", 2.31, 80 << 20, map[int]float64{1: -0.31}, map[int]float64{2: -0.4}},
+			{"pull-guitone", 0.82, 61 << 20, map[int]float64{1: -0.22}, map[int]float64{2: -0.33}},
+			{"serve", 5.04, 120 << 20, map[int]float64{1: -0.8, 2: -0.1}, nil},
+		} {
+			for _, alloc := range []string{"pool", "none"} {
+				before := len(b.Results)
+				b.Process(o.name, o.seconds, o.bytes, o.time, o.memory)
+				b.Row(o.name, "sys", "s", o.seconds*0.1, 0.03, o.time)
+				b.Row(o.name, "malloc", "B", 3*o.bytes, 0, o.memory)
+				b.Row(o.name, "copied", "B", 1.7*o.bytes, 0, nil)
+				o.seconds, o.bytes = o.seconds*1.4, o.bytes*float64(1+i)
+				for j := range b.Results[before:] {
+					b.Results[before+j].Params = map[string]string{"alloc": alloc}
+				}
 			}
 		}
 		return b.Judged()

@@ -30,6 +30,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bot/report"
 	"patchbench/bot/report/figure"
+	"patchbench/bot/report/layout"
 	"patchbench/bot/report/plain"
 	"patchbench/store"
 )
@@ -60,12 +61,20 @@ func Write(w io.Writer, e *store.Evaluation, samples []bench.Sample) error {
 		}
 	}
 	b.WriteByte('\n')
-	for _, part := range [][]string{r.grid(), r.parameters(), r.rows()} {
+	grid, err := r.grid()
+	if err != nil {
+		return err
+	}
+	parameters, err := r.parameters()
+	if err != nil {
+		return err
+	}
+	for _, part := range [][]string{grid, parameters, r.rows()} {
 		for _, line := range part {
 			b.WriteString(strings.TrimRight(line, " ") + "\n")
 		}
 	}
-	_, err := w.Write(append(bytes.TrimRight(b.Bytes(), "\n"), '\n'))
+	_, err = w.Write(append(bytes.TrimRight(b.Bytes(), "\n"), '\n'))
 	return err
 }
 
@@ -91,254 +100,60 @@ func (r *renderer) benchmarks() (names []string, rows map[key]*bench.Comparison)
 	return names, rows
 }
 
-// columnsOfGrid is how many quantities stand side by side.
-const columnsOfGrid = 3
-
 // grid has a line for each benchmark and a column for each tested quantity, with
 // what the whole series makes of it.
-func (r *renderer) grid() []string {
-	names, rows := r.benchmarks()
-	var metrics []string
-	for _, c := range r.e.Results {
-		if c.Tested && !slices.Contains(metrics, c.Metric) {
-			metrics = append(metrics, c.Metric)
-		}
+func (r *renderer) grid() ([]string, error) {
+	lines, err := layout.Tables([]*store.Evaluation{r.e}, layout.Options{Rows: []string{layout.Benchmark}, Columns: []string{layout.Metric}, Width: width})
+	if err != nil || len(lines) == 0 {
+		return nil, err
 	}
-	var lines []string
-	for part := range slices.Chunk(metrics, columnsOfGrid) {
-		body, wide := r.block(part, names, rows, false)
-		if wide > width {
-			body, _ = r.block(part, names, rows, true)
-		}
-		lines = append(lines, "Last version, and its change against base (?: unclear)")
-		lines = append(append(lines, body...), "")
-	}
-	return lines
-}
-
-// block lays out the grid of some quantities; above puts the names on lines of
-// their own.
-func (r *renderer) block(part, names []string, rows map[key]*bench.Comparison, above bool) (lines []string, wide int) {
-	t := &plain.Table{Columns: []plain.Column{{}}}
-	for _, m := range part {
-		t.Columns = append(t.Columns, plain.Column{Head: plain.Cut(plain.Clean(m), 18), Gap: 3, Align: plain.Point},
-			plain.Column{Gap: 2, Align: plain.Point})
-	}
-	group := ""
-	var factors map[string][]float64
-	var members int
-	end := func() {
-		if members > 1 {
-			t.Add(plain.Cut("    "+plain.Clean(group)+": "+summary(part, factors, rows), width-6))
-		}
-		members, factors = 0, map[string][]float64{}
-	}
-	for _, name := range names {
-		label := "  " + plain.Cut(plain.Clean(name), width-6)
-		cells := []string{label}
-		if above {
-			cells[0] = "   "
-		}
-		any := false
-		if g := groupOf(name); g != group {
-			end()
-			group = g
-		}
-		for _, m := range part {
-			c := rows[key{name, m}]
-			if c == nil || !c.Tested {
-				cells = append(cells, "", "")
-				continue
-			}
-			any = true
-			v := report.ValueOf(r.e, c, c.Total.N)
-			if !figure.Finite(v.Median) {
-				cells = append(cells, "-", "")
-				continue
-			}
-			s := figure.ScaleFor(c.Unit, *v.Median)
-			text := figure.Number(*v.Median/s.Factor, figure.Decimals(*v.Median == math.Trunc(*v.Median) && s.Factor == 1, 0, *v.Median/s.Factor))
-			change := figure.ChangeOf(c.Total.Change, nil, nil).Middle
-			if c.Total.Verdict == bench.Unclear {
-				change += "?"
-			}
-			cells = append(cells, strings.TrimSpace(text+" "+s.Unit), change)
-			if base := report.ValueOf(r.e, c, 0); figure.Finite(base.Median) && *base.Median > 0 {
-				factors[m] = append(factors[m], *v.Median / *base.Median)
-			}
-		}
-		if any {
-			if above {
-				t.Add(label)
-			}
-			t.Add(cells...)
-			members++
-		}
-	}
-	end()
-	return t.Render()
-}
-
-// groupOf is what benchmarks of one kind have in common: the name before the
-// parameters, or before its first dash or slash.
-func groupOf(name string) string {
-	if i := strings.IndexAny(name, "{-/"); i > 0 {
-		return name[:i]
-	}
-	return name
-}
-
-// summary says how much a group changes: "cpu 1.2-2.0x less, rss the same".
-func summary(metrics []string, factors map[string][]float64, rows map[key]*bench.Comparison) string {
-	var parts []string
-	for _, m := range metrics {
-		f := factors[m]
-		if len(f) == 0 {
-			continue
-		}
-		lo, hi := slices.Min(f), slices.Max(f)
-		word, more := "more", "less"
-		for k, c := range rows {
-			if k.metric == m && c.Unit == bench.Second {
-				word, more = "slower", "faster"
-			}
-		}
-		name := plain.Cut(plain.Clean(m), 12) + " "
-		switch {
-		case lo > 0.99 && hi < 1.01:
-			parts = append(parts, name+"the same")
-		case hi <= 1.005 && lo > 0:
-			parts = append(parts, name+span(1/hi, 1/lo)+"x "+more)
-		case lo >= 0.995:
-			parts = append(parts, name+span(lo, hi)+"x "+word)
-		default:
-			parts = append(parts, fmt.Sprintf("%s%.2f to %.2f times base", name, lo, hi))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-func span(lo, hi float64) string {
-	a, b := short(lo), short(hi)
-	if a == b {
-		return a
-	}
-	return a + "-" + b
-}
-
-func short(f float64) string {
-	if f >= 9.95 {
-		return figure.Plain(f, 0)
-	}
-	return figure.Plain(f, 2)
+	return append(lines, layout.Legend, ""), nil
 }
 
 // parameters set the values of a benchmark's only varying parameter side by
-// side: each cell is the total time with the user time behind it.
-func (r *renderer) parameters() []string {
-	type table struct{ benchmark, param string }
-	values := map[table][]string{}
-	var order []table
-	find := map[table]map[string]map[string]*bench.Comparison{} // value, metric
-	vary := map[table]map[string]bool{}
+// side, with the user time behind each total time.
+func (r *renderer) parameters() ([]string, error) {
+	values := map[string]map[string]map[string]bool{} // benchmark, parameter
+	times := map[string]bool{}                        // benchmark and metric
+	var order []string
 	for _, c := range r.e.Results {
-		for name, value := range c.Params {
-			t := table{c.Benchmark, name}
-			if vary[t] == nil {
-				vary[t] = map[string]bool{}
-			}
-			vary[t][value] = true
-		}
-	}
-	for i := range r.e.Results {
-		c := &r.e.Results[i]
-		varying := 0
-		for name := range c.Params {
-			if len(vary[table{c.Benchmark, name}]) > 1 {
-				varying++
-			}
-		}
-		if varying != 1 {
-			continue
+		times[c.Benchmark+" "+c.Metric] = true
+		if values[c.Benchmark] == nil {
+			values[c.Benchmark] = map[string]map[string]bool{}
+			order = append(order, c.Benchmark)
 		}
 		for name, value := range c.Params {
-			if len(vary[table{c.Benchmark, name}]) < 2 {
-				continue
+			if values[c.Benchmark][name] == nil {
+				values[c.Benchmark][name] = map[string]bool{}
 			}
-			t := table{c.Benchmark, name}
-			if find[t] == nil {
-				find[t] = map[string]map[string]*bench.Comparison{}
-				order = append(order, t)
-			}
-			if find[t][value] == nil {
-				find[t][value] = map[string]*bench.Comparison{}
-				values[t] = append(values[t], value)
-			}
-			find[t][value][c.Metric] = c
+			values[c.Benchmark][name][value] = true
 		}
 	}
-	var lines []string
-	for _, t := range order {
-		all := values[t]
-		if len(all) < 2 {
+	var all []string
+	for _, benchmark := range order {
+		var varying []string
+		for name, v := range values[benchmark] {
+			if len(v) > 1 {
+				varying = append(varying, name)
+			}
+		}
+		if len(varying) != 1 || !times[benchmark+" "+bench.Wall.Name] {
 			continue
 		}
-		shown := all[:min(len(all), 4)]
-		largest := 0.0
-		for _, v := range shown {
-			if c := find[t][v][bench.Wall.Name]; c != nil {
-				for _, x := range c.Values {
-					if figure.Finite(x.Median) {
-						largest = max(largest, *x.Median)
-					}
-				}
-			}
+		metric := bench.Wall.Name
+		if times[benchmark+" "+bench.User.Name] {
+			metric += "(" + bench.User.Name + ")"
 		}
-		if largest == 0 {
-			continue
+		lines, err := layout.Tables([]*store.Evaluation{r.e}, layout.Options{
+			Rows: []string{layout.Version}, Columns: varying, Metrics: []string{metric}, Width: width,
+			Keep: func(c *bench.Comparison) bool { return c.Benchmark == benchmark },
+		})
+		if err != nil {
+			return nil, err
 		}
-		s := figure.ScaleFor(bench.Second, largest)
-		g := &plain.Table{Columns: []plain.Column{{}}}
-		for _, v := range shown {
-			g.Columns = append(g.Columns, plain.Column{Head: plain.Cut(plain.Clean(t.param+"="+v), 15), Gap: 3, Align: plain.Point})
-		}
-		for _, version := range r.e.Versions {
-			cells := []string{"  " + plain.Clean(version.Name)}
-			for _, v := range shown {
-				cells = append(cells, r.total(find[t][v], version.N, s))
-			}
-			g.Add(cells...)
-		}
-		body, _ := g.Render()
-		title := plain.Cut(plain.Clean(t.benchmark), 40) + ": total (user) time in " + s.Unit + " by " + plain.Cut(plain.Clean(t.param), 16)
-		if len(all) > len(shown) {
-			title += fmt.Sprintf(", the first %d values", len(shown))
-		}
-		lines = append(append(append(lines, plain.Cut(title, width)), body...), "")
+		all = append(append(all, lines...), "")
 	}
-	return lines
-}
-
-func (r *renderer) total(metrics map[string]*bench.Comparison, n int, s figure.Scale) string {
-	median := func(metric string) string {
-		c := metrics[metric]
-		if c == nil {
-			return ""
-		}
-		v := report.ValueOf(r.e, c, n)
-		if !figure.Finite(v.Median) {
-			return ""
-		}
-		return figure.Number(*v.Median/s.Factor, 2)
-	}
-	wall, user := median(bench.Wall.Name), median(bench.User.Name)
-	switch {
-	case wall == "":
-		return "-"
-	case user == "":
-		return wall
-	}
-	return wall + " (" + user + ")"
+	return all, nil
 }
 
 // rows are the long tables, wall, user and sys of a benchmark together.
