@@ -163,8 +163,10 @@ type parser struct {
 	strip int
 	known bool // strip is settled
 	hunks int
-	// old and new are names of a header line with nothing behind it.
+	// old and new are names of a header line with nothing behind it. Git reads
+	// what follows it as a change of a file that is there.
 	old, new string
+	header   bool
 }
 
 // lineLen is the length of the first line with its newline.
@@ -247,7 +249,7 @@ func (p *parser) file() (*File, error) {
 
 // find skips to the next header and reads it.
 func (p *parser) find() (*File, error) {
-	p.old, p.new = "", ""
+	p.old, p.new, p.header = "", "", false
 	for ; len(p.text) > 0; p.next() {
 		n := lineLen(p.text)
 		if n < 6 {
@@ -259,6 +261,10 @@ func (p *parser) find() (*File, error) {
 			}
 			return nil, p.errorf("hunk without a file header before it")
 		}
+		// Git looks for no header in a text that is too short for what follows it.
+		if len(p.text) < n+6 {
+			return nil, nil
+		}
 		if p.has("diff --git ") {
 			if f, err := p.gitHeader(); f != nil || err != nil {
 				return f, err
@@ -267,7 +273,7 @@ func (p *parser) find() (*File, error) {
 		}
 		rest := p.text[n:]
 		m := lineLen(rest)
-		if !p.has("--- ") || !bytes.HasPrefix(rest, []byte("+++ ")) || !bytes.HasPrefix(rest[m:], []byte("@@ -")) {
+		if !p.has("--- ") || !bytes.HasPrefix(rest, []byte("+++ ")) || !bytes.HasPrefix(rest[m:], []byte("@@ -")) || len(p.text) < m+14 {
 			continue
 		}
 		return p.plainHeader(p.text[4:n], rest[4:m])
@@ -278,6 +284,12 @@ func (p *parser) find() (*File, error) {
 // plainHeader reads the --- and +++ lines of a diff without `diff --git`.
 func (p *parser) plainHeader(first, second []byte) (*File, error) {
 	f := &File{Old: p.old, New: p.new, Create: Unknown, Delete: Unknown, Line: p.line}
+	if p.header {
+		f.Create, f.Delete = No, No
+	}
+	if bytes.IndexByte(first, 0) >= 0 || bytes.IndexByte(second, 0) >= 0 {
+		return nil, p.errorf("%s", hasNUL)
+	}
 	if !p.known {
 		a, b := guessStrip(first), guessStrip(second)
 		if a < 0 {
@@ -325,6 +337,9 @@ func (p *parser) gitHeader() (*File, error) {
 	f := &File{Old: p.old, New: p.new, Create: No, Delete: No, Line: p.line}
 	rest, line := p.text, p.line
 	n := lineLen(rest)
+	if bytes.IndexByte(rest[:n], 0) >= 0 {
+		return nil, p.errorf("%s", hasNUL)
+	}
 	def := headerName(rest[len("diff --git "):n], p.strip)
 	p.next()
 	begin := len(p.text)
@@ -368,7 +383,7 @@ func (p *parser) gitHeader() (*File, error) {
 	if len(p.text) == begin {
 		// The caller goes on behind the line. Git keeps the names that such a
 		// line gives, so that a header of another file after it is refused.
-		p.text, p.line, p.old, p.new = rest, line, f.Old, f.New
+		p.text, p.line, p.old, p.new, p.header = rest, line, f.Old, f.New, true
 		return nil, nil
 	}
 	return f, nil
@@ -412,8 +427,15 @@ func (p *parser) extended(f *File, def string) (done bool, err error) {
 	} else {
 		return true, nil
 	}
+	if bytes.IndexByte(line, 0) >= 0 {
+		err = p.errorf("%s", hasNUL)
+	}
 	return false, err
 }
+
+// hasNUL refuses names which git would read to the NUL or beyond it, depending on
+// the kind of the line. No tree can hold one.
+const hasNUL = "path in the header holds a NUL character"
 
 func cutEither(line []byte, a, b string) ([]byte, bool) {
 	if v, ok := bytes.CutPrefix(line, []byte(a)); ok {

@@ -57,7 +57,8 @@ func (p *parser) hunk(f *File) (Hunk, error) {
 	if added == 0 && deleted == 0 {
 		return corrupt("it changes nothing")
 	}
-	if len(p.text) > 12 && isNoNewline(p.text) {
+	// Behind the last line git looks only at how much text is left.
+	if len(p.text) > 12 && p.has(`\ `) {
 		p.next()
 	}
 	h.Body = start[:len(start)-len(p.text)]

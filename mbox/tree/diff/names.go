@@ -87,8 +87,9 @@ func quotedName(v []byte, strip int) (string, bool) {
 	return squash(name), true
 }
 
-// stamp is a date behind a name, as diff -u and others write it.
-var stamp = regexp.MustCompile(`[ \t]+\d{2,4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( ?[-+]\d\d:?\d\d)?$`)
+// stamp is a date behind a name, as diff -u and others write it: one tab or some
+// blanks, a year of two or four digits, and a time and a zone if they are there.
+var stamp = regexp.MustCompile(`(\t| +)(\d\d)?\d\d-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d+)?)?( [-+](\d{4}|\d\d:\d\d))?$`)
 
 // plainName reads the name of a --- or +++ line of a diff without `diff --git`.
 func plainName(v []byte, other string, strip int) string {
