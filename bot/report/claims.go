@@ -6,6 +6,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bot/report/figure"
 	"patchbench/bot/report/plain"
+	"patchbench/bot/report/rows"
 )
 
 // The most claims that are told: those that a row answers, and the others.
@@ -91,7 +92,7 @@ func (r *renderer) scope(c bench.Claim) string {
 	if c.N == 0 {
 		return "cover"
 	}
-	return r.patch(c.N)
+	return r.Patch(c.N)
 }
 
 func (r *renderer) claimVerdict(v bench.ClaimVerdict) string {
@@ -119,8 +120,8 @@ const (
 // which share of it they waited, since no patch can make that share compute
 // less.
 func (r *renderer) waiting() []string {
-	share := func(wall, cpu row, n int) (float64, bool) {
-		w, c := r.value(wall, n), r.value(cpu, n)
+	share := func(wall, cpu rows.Row, n int) (float64, bool) {
+		w, c := r.Value(wall, n), r.Value(cpu, n)
 		if w.Median == nil || c.Median == nil || !(*w.Median > 0) {
 			return 0, false
 		}
@@ -129,12 +130,12 @@ func (r *renderer) waiting() []string {
 	var parts []string
 	more := 0
 	for i := range r.e.Results {
-		w := row{Comparison: &r.e.Results[i]}
+		w := rows.Row{Comparison: &r.e.Results[i]}
 		if w.Metric != bench.Wall.Name {
 			continue
 		}
 		for j := range r.e.Results {
-			c := row{Comparison: &r.e.Results[j]}
+			c := rows.Row{Comparison: &r.e.Results[j]}
 			if c.Metric != bench.CPU.Name || bench.RowName(c.Benchmark, c.Params) != bench.RowName(w.Benchmark, w.Params) {
 				continue
 			}

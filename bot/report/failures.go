@@ -41,7 +41,7 @@ func (r *renderer) failures() []string {
 			rest = rest[1:]
 		}
 		if len(also) > 0 {
-			what += ", nor " + word(len(also) > 1, "do", "does") + " " + r.names(also) + ", with the same log"
+			what += ", nor " + word(len(also) > 1, "do", "does") + " " + r.Names(also) + ", with the same log"
 		}
 		before := -1
 		for _, w := range r.e.Versions[:i] {
@@ -50,7 +50,7 @@ func (r *renderer) failures() []string {
 			}
 		}
 		if len(rest) > 0 && before >= 0 && (rest[0].State == bench.Built || rest[0].State == bench.SameBuild) {
-			what += fmt.Sprintf("; %s is compared with %s", r.patch(rest[0].N), r.patch(before))
+			what += fmt.Sprintf("; %s is compared with %s", r.Patch(rest[0].N), r.Patch(before))
 		}
 		all = append(all, entry{v.N, []string{what}, v.LogTail})
 	}
@@ -73,7 +73,7 @@ func (r *renderer) failures() []string {
 		}
 		what := plain.Cut(plain.Clean(f.Benchmark), r.inner/2) + ": " + plain.Clean(how)
 		if len(later) > 0 {
-			what += ", and on " + r.names(later) + " too"
+			what += ", and on " + r.Names(later) + " too"
 		}
 		what += "; not measured"
 		all = append(all, entry{f.N, []string{what}, f.LogTail})
@@ -99,10 +99,10 @@ func (r *renderer) failures() []string {
 	if len(r.e.NotTried) > 0 {
 		what := "not tried, since patches before " + word(len(r.e.NotTried) > 1, "them", "it") + " are missing"
 		if r.e.Conflict != nil {
-			what = "not tried, since " + r.patch(r.e.Conflict.N) + " does not apply"
+			what = "not tried, since " + r.Patch(r.e.Conflict.N) + " does not apply"
 		}
 		n := slices.Min(r.e.NotTried)
-		all = append(all, entry{-n, []string{r.names(r.e.NotTried) + ": " + what}, ""})
+		all = append(all, entry{-n, []string{r.Names(r.e.NotTried) + ": " + what}, ""})
 	}
 	if len(all) == 0 {
 		return nil
@@ -119,7 +119,7 @@ func (r *renderer) failures() []string {
 			lines = append(lines, "  "+plain.Cut(f.lines[0], r.inner-2))
 			continue
 		}
-		name := r.patch(f.n)
+		name := r.Patch(f.n)
 		indent := strings.Repeat(" ", 4+plain.Columns(name))
 		if i == 0 || f.n != before {
 			lines = append(lines, r.heading("  "+name+"  ", f.n))

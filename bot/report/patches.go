@@ -10,57 +10,20 @@ import (
 	"patchbench/bench"
 	"patchbench/bot/report/figure"
 	"patchbench/bot/report/plain"
+	"patchbench/bot/report/rows"
 )
-
-// An effect is a change that is laid to patch lo, or to somewhere in lo..hi, or
-// (lo is 0) to no patch in particular.
-type effect struct {
-	lo, hi int
-	row    row
-	step   bench.Step
-}
-
-// effects are sorted by patch and, within one, as the rows are.
-func (r *renderer) effects() []effect {
-	var all []effect
-	for _, w := range r.rows.told {
-		steps := w.steps
-		if len(steps) == 0 {
-			steps = []bench.Step{w.Total}
-		}
-		for i, s := range steps {
-			f := effect{s.N, s.N, w, s}
-			if len(s.Group) == 2 {
-				f.lo, f.hi = s.Group[0], s.Group[1]
-			} else if len(w.steps) == 0 {
-				f.lo, f.hi = 0, 0
-			}
-			if i > 0 && f.lo < f.hi && f.lo == all[len(all)-1].lo && f.hi == all[len(all)-1].hi {
-				continue // each patch of a group carries the group's change
-			}
-			all = append(all, f)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b effect) int {
-		if (a.lo == 0) != (b.lo == 0) {
-			return cmp.Compare(b.lo, a.lo)
-		}
-		return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(a.hi, b.hi))
-	})
-	return all
-}
 
 // patchByPatch is which patch changed what, in at most most lines.
 func (r *renderer) patchByPatch(most int) []string {
-	if r.patches() == 1 {
+	if r.Patches() == 1 {
 		return nil
 	}
-	var blocks [][]effect
-	for _, f := range r.effects() {
-		if n := len(blocks); n > 0 && blocks[n-1][0].lo == f.lo && blocks[n-1][0].hi == f.hi {
+	var blocks [][]rows.Effect
+	for _, f := range r.Effects() {
+		if n := len(blocks); n > 0 && blocks[n-1][0].Lo == f.Lo && blocks[n-1][0].Hi == f.Hi {
 			blocks[n-1] = append(blocks[n-1], f)
 		} else {
-			blocks = append(blocks, []effect{f})
+			blocks = append(blocks, []rows.Effect{f})
 		}
 	}
 	if len(blocks) == 0 {
@@ -81,28 +44,28 @@ func (r *renderer) patchByPatch(most int) []string {
 		}
 	}
 	// One row for each patch is still too much: the largest effects stay.
-	largest := func(b []effect) float64 {
+	largest := func(b []rows.Effect) float64 {
 		size := 0.0
 		for _, f := range b {
-			size = max(size, magnitude(f.step.Change))
+			size = max(size, rows.Magnitude(f.Step.Change))
 		}
 		return size
 	}
 	byWeight := slices.Clone(blocks)
-	slices.SortStableFunc(byWeight, func(a, b []effect) int { return cmp.Compare(largest(b), largest(a)) })
+	slices.SortStableFunc(byWeight, func(a, b []rows.Effect) int { return cmp.Compare(largest(b), largest(a)) })
 	for keep := max(1, min(len(blocks)-1, most/2)); keep > 0; keep-- {
 		least := largest(byWeight[keep-1])
-		var kept [][]effect
+		var kept [][]rows.Effect
 		var dropped []int
 		alone := false
 		for _, b := range blocks {
 			if largest(b) >= least && len(kept) < keep {
 				kept = append(kept, b)
 			} else {
-				for n := b[0].lo; n <= b[0].hi; n++ {
+				for n := b[0].Lo; n <= b[0].Hi; n++ {
 					dropped = append(dropped, n)
 				}
-				alone = alone || b[0].lo == 0
+				alone = alone || b[0].Lo == 0
 			}
 		}
 		body = r.blocks(kept, 1)
@@ -114,7 +77,7 @@ func (r *renderer) patchByPatch(most int) []string {
 				text += " and by "
 			}
 		}
-		more := plain.Wrap(text+r.names(dropped), r.inner-2, "  ")
+		more := plain.Wrap(text+r.Names(dropped), r.inner-2, "  ")
 		for _, line := range more {
 			body = append(body, "  "+line)
 		}
@@ -126,66 +89,66 @@ func (r *renderer) patchByPatch(most int) []string {
 }
 
 // blocks lays out effects under their patches, at most each to a patch.
-func (r *renderer) blocks(blocks [][]effect, each int) []string {
+func (r *renderer) blocks(blocks [][]rows.Effect, each int) []string {
 	t := &plain.Table{Columns: []plain.Column{
 		{}, {Gap: 2, Align: plain.Point}, {Gap: 1}, {Gap: 2},
 	}}
 	nameWidth := 0
 	for _, b := range blocks {
-		if b[0].lo > 0 {
-			nameWidth = max(nameWidth, plain.Columns(r.between(b[0].lo, b[0].hi)))
+		if b[0].Lo > 0 {
+			nameWidth = max(nameWidth, plain.Columns(r.Between(b[0].Lo, b[0].Hi)))
 		}
 	}
 	indent := strings.Repeat(" ", 2+nameWidth+2)
 	room := r.inner - len(indent) - 44
 	for _, b := range blocks {
-		lo, hi := b[0].lo, b[0].hi
+		lo, hi := b[0].Lo, b[0].Hi
 		switch {
 		case lo == 0:
 			t.Add(plain.Cut("  In the whole series, but by no single patch for certain", r.inner))
 		case lo < hi:
-			t.Add(plain.Cut("  "+plain.Pad(r.between(lo, hi), nameWidth)+"  by one of these patches, or by some of them together:", r.inner))
+			t.Add(plain.Cut("  "+plain.Pad(r.Between(lo, hi), nameWidth)+"  by one of these patches, or by some of them together:", r.inner))
 			for n := lo; n <= hi; n++ {
 				if n == lo+4 && hi > lo+4 {
 					t.Add(fmt.Sprintf("%sand %s", indent, count(hi-n+1, "more patch")))
 					break
 				}
-				t.Add(r.heading(indent+r.patch(n)+" ", n))
+				t.Add(r.heading(indent+r.Patch(n)+" ", n))
 			}
 		default:
-			t.Add(r.heading("  "+plain.Pad(r.patch(lo), nameWidth)+"  ", lo))
+			t.Add(r.heading("  "+plain.Pad(r.Patch(lo), nameWidth)+"  ", lo))
 		}
 		shown := b[:min(each, len(b))]
 		if len(shown) < len(b) {
 			// What gets worse, and what changes most, goes first.
 			shown = slices.Clone(b)
-			slices.SortStableFunc(shown, func(a, b effect) int {
-				if x, y := a.step.Verdict == bench.Worse, b.step.Verdict == bench.Worse; x != y {
+			slices.SortStableFunc(shown, func(a, b rows.Effect) int {
+				if x, y := a.Step.Verdict == bench.Worse, b.Step.Verdict == bench.Worse; x != y {
 					if x {
 						return -1
 					}
 					return 1
 				}
-				return cmp.Compare(magnitude(b.step.Change), magnitude(a.step.Change))
+				return cmp.Compare(rows.Magnitude(b.Step.Change), rows.Magnitude(a.Step.Change))
 			})
 			shown = shown[:each]
 		}
 		name := ""
 		for i, f := range shown {
-			label := f.row.name + " " + f.row.metric
+			label := f.Row.Name + " " + f.Row.Label
 			if plain.Columns(label) > room {
-				if f.row.name != name {
-					t.Add(indent + plain.Cut(f.row.name, r.inner-len(indent)))
+				if f.Row.Name != name {
+					t.Add(indent + plain.Cut(f.Row.Name, r.inner-len(indent)))
 				}
-				label = "  " + plain.Cut(f.row.metric, 20)
+				label = "  " + plain.Cut(f.Row.Label, 20)
 			}
-			name = f.row.name
-			c := figure.ChangeOf(f.step.Change, f.step.Lo, f.step.Hi)
-			verdict := r.verdict(f.step.Verdict)
+			name = f.Row.Name
+			c := figure.ChangeOf(f.Step.Change, f.Step.Lo, f.Step.Hi)
+			verdict := r.verdict(f.Step.Verdict)
 			if more := len(b) - len(shown); more > 0 && i == len(shown)-1 {
 				verdict += fmt.Sprintf("  (+%d more)", more)
 			}
-			t.Add(indent+label, c.Middle, interval(f.row, c), verdict)
+			t.Add(indent+label, c.Middle, interval(f.Row, c), verdict)
 		}
 	}
 	lines, _ := t.Render()
@@ -194,7 +157,7 @@ func (r *renderer) blocks(blocks [][]effect, each int) []string {
 
 // heading is a line with patch n's subject and, at the right, its size.
 func (r *renderer) heading(before string, n int) string {
-	size := r.size(n)
-	subject := plain.Cut(r.subject(n), r.inner-plain.Columns(before)-plain.Columns(size)-2)
+	size := r.Size(n)
+	subject := plain.Cut(r.Subject(n), r.inner-plain.Columns(before)-plain.Columns(size)-2)
 	return plain.Pad(before+subject, r.inner-plain.Columns(size)) + size
 }

@@ -12,6 +12,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bot/report/figure"
 	"patchbench/bot/report/plain"
+	"patchbench/bot/report/rows"
 )
 
 // sameBuilds are the versions that were not measured again, and those that were
@@ -32,13 +33,13 @@ func (r *renderer) sameBuilds() []string {
 	}
 	var lines []string
 	for _, as := range slices.Sorted(maps.Keys(same)) {
-		lines = append(lines, plain.Wrap(fmt.Sprintf("%s: same build as %s, not measured again", r.names(same[as]), r.patch(as)), r.inner, "  ")...)
+		lines = append(lines, plain.Wrap(fmt.Sprintf("%s: same build as %s, not measured again", r.Names(same[as]), r.Patch(as)), r.inner, "  ")...)
 	}
 	if n := len(lines); n > 6 {
 		lines = append(lines[:5], fmt.Sprintf("and the same for %s", count(n-5, "more version")))
 	}
 	if len(notBuilt) > 0 {
-		lines = append(lines, plain.Wrap(r.names(notBuilt)+": not built", r.inner, "  ")...)
+		lines = append(lines, plain.Wrap(r.Names(notBuilt)+": not built", r.inner, "  ")...)
 	}
 	return lines
 }
@@ -60,32 +61,32 @@ const mostUnclear = 12
 // its interval and what would settle it; then such steps of rows that changed.
 func (r *renderer) unclear() []string {
 	type doubt struct {
-		row   row
+		row   rows.Row
 		scope string
 		step  bench.Step
 		more  int // further unclear steps
 	}
 	var all []doubt
-	for _, w := range slices.Concat(r.rows.unclear, r.rows.changed) {
-		w.unclear = unexplained(w)
-		d := doubt{row: w, scope: "series", step: w.Total, more: len(w.unclear)}
+	for _, w := range slices.Concat(r.Unclear, r.Changed) {
+		w.Doubts = unexplained(w)
+		d := doubt{row: w, scope: "series", step: w.Total, more: len(w.Doubts)}
 		// Where a single patch is in doubt, the series is since that is.
-		if w.Total.Verdict != bench.Unclear || len(w.unclear) == 1 {
-			if len(w.unclear) == 0 {
+		if w.Total.Verdict != bench.Unclear || len(w.Doubts) == 1 {
+			if len(w.Doubts) == 0 {
 				continue
 			}
-			d.step = slices.MaxFunc(w.unclear, func(a, b bench.Step) int { return cmp.Compare(breadth(a), breadth(b)) })
-			d.scope, d.more = r.patch(d.step.N), len(w.unclear)-1
+			d.step = slices.MaxFunc(w.Doubts, func(a, b bench.Step) int { return cmp.Compare(breadth(a), breadth(b)) })
+			d.scope, d.more = r.Patch(d.step.N), len(w.Doubts)-1
 			if len(d.step.Group) == 2 {
-				d.scope = r.between(d.step.Group[0], d.step.Group[1])
+				d.scope = r.Between(d.step.Group[0], d.step.Group[1])
 			}
 		}
 		if d.step.Reason == "" {
-			for _, s := range w.unclear {
+			for _, s := range w.Doubts {
 				d.step.Reason = cmp.Or(d.step.Reason, s.Reason)
 			}
 		}
-		if r.patches() == 1 {
+		if r.Patches() == 1 {
 			d.scope, d.more = "", 0
 		}
 		all = append(all, d)
@@ -94,7 +95,7 @@ func (r *renderer) unclear() []string {
 		return nil
 	}
 	// Wall time is often noise where cpu time is settled.
-	wall := func(d doubt) bool { return d.row.metric == bench.Wall.Name }
+	wall := func(d doubt) bool { return d.row.Label == bench.Wall.Name }
 	slices.SortStableFunc(all, func(a, b doubt) int {
 		switch {
 		case wall(a) == wall(b):
@@ -116,13 +117,13 @@ func (r *renderer) unclear() []string {
 			t.Add(rest)
 			break
 		}
-		label := d.row.name + " " + d.row.metric
+		label := d.row.Name + " " + d.row.Label
 		scope := d.scope
 		if d.more > 0 {
 			scope += fmt.Sprintf(" (+%d)", d.more)
 		}
 		if plain.Columns(label) > r.inner-54 {
-			t.Add("  " + plain.Cut(d.row.name, r.inner-23) + " " + plain.Cut(d.row.metric, 20))
+			t.Add("  " + plain.Cut(d.row.Name, r.inner-23) + " " + plain.Cut(d.row.Label, 20))
 			label = ""
 		}
 		c := figure.ChangeOf(d.step.Change, d.step.Lo, d.step.Hi)
@@ -149,17 +150,17 @@ func (r *renderer) unclear() []string {
 
 // unexplained are the unclear steps of a row that are not among the patches to
 // which a change of the row is laid already.
-func unexplained(w row) []bench.Step {
+func unexplained(w rows.Row) []bench.Step {
 	var groups [][]int
-	for _, s := range append(w.steps[:len(w.steps):len(w.steps)], w.Total) {
-		if changed(s.Verdict) && len(s.Group) == 2 {
+	for _, s := range append(w.Changes[:len(w.Changes):len(w.Changes)], w.Total) {
+		if rows.IsChange(s.Verdict) && len(s.Group) == 2 {
 			groups = append(groups, s.Group)
 		}
 	}
-	if len(w.steps) == 0 && changed(w.Total.Verdict) && len(groups) == 0 {
+	if len(w.Changes) == 0 && rows.IsChange(w.Total.Verdict) && len(groups) == 0 {
 		return nil // the change lies in the series, and it is said so
 	}
-	return slices.DeleteFunc(slices.Clone(w.unclear), func(s bench.Step) bool {
+	return slices.DeleteFunc(slices.Clone(w.Doubts), func(s bench.Step) bool {
 		return slices.ContainsFunc(groups, func(g []int) bool { return g[0] <= s.N && s.N <= g[1] })
 	})
 }
@@ -181,19 +182,19 @@ func (r *renderer) missing() []string {
 	type key struct{ name, reason string }
 	var order []key
 	metrics := map[key][]string{}
-	for _, w := range r.rows.missing {
-		if failed[w.name] {
+	for _, w := range r.Missing {
+		if failed[w.Name] {
 			continue
 		}
 		reason := w.Total.Reason
 		for _, s := range w.Steps {
 			reason = cmp.Or(reason, s.Reason)
 		}
-		k := key{w.name, cmp.Or(plain.Clean(reason), "no figures")}
+		k := key{w.Name, cmp.Or(plain.Clean(reason), "no figures")}
 		if metrics[k] == nil {
 			order = append(order, k)
 		}
-		metrics[k] = append(metrics[k], w.metric)
+		metrics[k] = append(metrics[k], w.Label)
 	}
 	if len(order) == 0 {
 		return nil
@@ -212,7 +213,7 @@ func (r *renderer) missing() []string {
 // unchanged is one line for all rows that did not change, with the smallest
 // change that would have been seen of each metric.
 func (r *renderer) unchanged() []string {
-	list := r.rows.same
+	list := r.Same
 	if len(list) == 0 {
 		return nil
 	}
@@ -222,16 +223,16 @@ func (r *renderer) unchanged() []string {
 	largest := map[string]float64{}
 	for _, w := range list {
 		if figure.Finite(w.Detectable) && !w.Exact {
-			largest[w.metric] = max(largest[w.metric], *w.Detectable)
+			largest[w.Label] = max(largest[w.Label], *w.Detectable)
 		}
 	}
 	noun := "row"
-	if len(r.rows.changed)+len(r.rows.unclear) > 0 {
+	if len(r.Changed)+len(r.Unclear) > 0 {
 		noun = "other row"
 	}
 	text := "No change in " + count(len(list), noun)
 	var seen []string
-	for _, m := range slices.SortedFunc(maps.Keys(largest), compareMetrics) {
+	for _, m := range slices.SortedFunc(maps.Keys(largest), rows.CompareMetrics) {
 		seen = append(seen, plain.Cut(m, 16)+" "+figure.Share(largest[m]))
 	}
 	if len(seen) == 0 {

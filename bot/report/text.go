@@ -12,6 +12,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bot/report/figure"
 	"patchbench/bot/report/plain"
+	"patchbench/bot/report/rows"
 	"patchbench/store"
 )
 
@@ -23,7 +24,7 @@ type renderer struct {
 	color bool
 	width int // of a line
 	inner int // of tables and prose
-	rows  rows
+	*rows.View
 }
 
 // Text writes the report as plain text: UTF-8 without control characters, lines
@@ -75,9 +76,8 @@ func Sections(e *store.Evaluation, o Options) []Section {
 	if o.Width == 0 {
 		o.Width = 78
 	}
-	r := &renderer{e: e, color: o.Color, width: max(o.Width, 60)}
+	r := &renderer{e: e, color: o.Color, width: max(o.Width, 60), View: rows.Of(e)}
 	r.inner = r.width - 6
-	r.rows = r.sortRows()
 
 	headline, notes, about, facts := r.headline(), r.notes(), r.about(), r.facts()
 	others := []Section{
@@ -190,7 +190,7 @@ func (r *renderer) notes() []string {
 	if s := e.Series; s != nil && !s.Complete {
 		text := fmt.Sprintf("Incomplete: %d of %d patches came", s.Received, s.Total)
 		if len(s.Missing) > 0 {
-			text += "; missing: " + r.names(s.Missing)
+			text += "; missing: " + r.Names(s.Missing)
 		}
 		lines = append(lines, plain.Wrap(text+".", r.inner, "  ")...)
 	}
@@ -212,7 +212,7 @@ func (r *renderer) about() []string {
 		if s.Version > 1 {
 			kind = "v" + strconv.Itoa(s.Version) + ", " + kind
 		}
-		size := r.size(1)
+		size := r.Size(1)
 		if s.Total == 1 && size != "" {
 			kind += ", " + size
 		}
@@ -226,8 +226,8 @@ func (r *renderer) about() []string {
 		if n := len(e.Versions); n > 0 {
 			last = short(e.Versions[n-1].Commit)
 		}
-		lines = append(lines, r.line("Range", fmt.Sprintf("%s..%s (%s)", short(e.Base.Commit), last, count(r.patches(), "commit"))))
-		if r.patches() == 1 {
+		lines = append(lines, r.line("Range", fmt.Sprintf("%s..%s (%s)", short(e.Base.Commit), last, count(r.Patches(), "commit"))))
+		if r.Patches() == 1 {
 			lines = append(lines, r.heading("Commit    ", 1))
 		}
 	}
@@ -261,18 +261,18 @@ func count(n int, noun string) string {
 
 // roundsOf words the rounds behind the rows: "20 rounds", "10 to 40 rounds".
 func (r *renderer) roundsOf() string {
-	if r.rows.fewest == r.rows.most {
-		return count(r.rows.most, "round")
+	if r.Fewest == r.Most {
+		return count(r.Most, "round")
 	}
-	return fmt.Sprintf("%d to %s", r.rows.fewest, count(r.rows.most, "round"))
+	return fmt.Sprintf("%d to %s", r.Fewest, count(r.Most, "round"))
 }
 
 // wholeSeries is the table of the rows that changed, base against the last
 // version, in at most most lines.
 func (r *renderer) wholeSeries(most int) []string {
-	var list []row
+	var list []rows.Row
 	last := -1
-	for _, w := range r.rows.told {
+	for _, w := range r.Told {
 		if w.Total.Change == nil && w.Total.Verdict == bench.NotMeasured {
 			continue // what became of it stands among the failures
 		}
@@ -288,12 +288,12 @@ func (r *renderer) wholeSeries(most int) []string {
 	}
 	what := "the whole series"
 	switch {
-	case r.patches() == 1:
+	case r.Patches() == 1:
 		what = "patched"
 	case last == 0:
 		what = "the last version measured"
-	case last != r.patches():
-		what = r.patch(last) + ", the last version measured"
+	case last != r.Patches():
+		what = r.Patch(last) + ", the last version measured"
 	case r.e.Series == nil:
 		what = "the whole range"
 	}
@@ -312,22 +312,22 @@ func (r *renderer) wholeSeries(most int) []string {
 	if rest := list[shown:]; len(rest) > 0 {
 		lines = append(lines, "  "+r.counted(rest))
 	}
-	if n := len(r.rows.changed) - len(r.rows.told); n > 0 {
+	if n := len(r.Changed) - len(r.Told); n > 0 {
 		lines = append(lines, fmt.Sprintf("  and wall time, which follows cpu time in %s", count(n, "row")))
 	}
 	return lines
 }
 
 // apart says that not all rows have as many rounds.
-func apart(list []row) bool {
-	return slices.ContainsFunc(list, func(w row) bool { return w.Rounds != list[0].Rounds })
+func apart(list []rows.Row) bool {
+	return slices.ContainsFunc(list, func(w rows.Row) bool { return w.Rounds != list[0].Rounds })
 }
 
 // counted words the rows for which there was no room.
-func (r *renderer) counted(rest []row) string {
+func (r *renderer) counted(rest []rows.Row) string {
 	worse := 0
 	for _, w := range rest {
-		if is, _ := w.weight(); w.Total.Verdict == bench.Worse || is && w.Total.Verdict != bench.Better {
+		if is, _ := w.Weight(); w.Total.Verdict == bench.Worse || is && w.Total.Verdict != bench.Better {
 			worse++
 		}
 	}
@@ -342,12 +342,12 @@ const (
 )
 
 // totalTable lays rows out under their verdicts, in the first way that fits.
-func (r *renderer) totalTable(list []row) []string {
+func (r *renderer) totalTable(list []rows.Row) []string {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b row) int { return cmp.Compare(place(a.Total), place(b.Total)) })
+	slices.SortStableFunc(list, func(a, b rows.Row) int { return cmp.Compare(place(a.Total), place(b.Total)) })
 	several := false // rows to a benchmark
 	for i := 1; i < len(list); i++ {
-		several = several || list[i].name == list[i-1].name
+		several = several || list[i].Name == list[i-1].Name
 	}
 	var lines []string
 	for _, way := range []struct {
@@ -370,20 +370,20 @@ func (r *renderer) totalTable(list []row) []string {
 				name, verdict = "", w.Total.Verdict
 				t.Add(r.totalVerdict(verdict))
 			}
-			label := "  " + w.metric
+			label := "  " + w.Label
 			switch way.label {
 			case inline:
-				label = "  " + w.name + " " + w.metric
+				label = "  " + w.Name + " " + w.Label
 			case grouped:
-				if w.name != name {
-					t.Add("  " + plain.Cut(w.name, r.inner-2))
+				if w.Name != name {
+					t.Add("  " + plain.Cut(w.Name, r.inner-2))
 				}
 				label = "  " + label
 			case above:
-				t.Add("  " + plain.Cut(w.name, r.inner-4-min(20, plain.Columns(w.metric))) + " " + plain.Cut(w.metric, 20))
+				t.Add("  " + plain.Cut(w.Name, r.inner-4-min(20, plain.Columns(w.Label))) + " " + plain.Cut(w.Label, 20))
 				label = "    "
 			}
-			name = w.name
+			name = w.Name
 			f := r.figures(w)
 			if way.bare {
 				f.baseSpread, f.patchedSpread = "", ""
@@ -420,7 +420,7 @@ func (r *renderer) totalVerdict(v bench.Verdict) string {
 }
 
 // interval stands behind a change in a table.
-func interval(w row, c figure.Change) string {
+func interval(w rows.Row, c figure.Change) string {
 	switch {
 	case c.Lo != "":
 		return "(" + c.Lo + " .. " + c.Hi + ")"
@@ -463,7 +463,7 @@ func (r *renderer) facts() []string {
 	}
 
 	var rounds []string
-	if r.rows.most > 0 {
+	if r.Most > 0 {
 		add(&rounds, strings.TrimSuffix(strings.TrimSuffix(r.roundsOf(), "s"), " round")+" a row")
 	} else {
 		add(&rounds, "none")
@@ -473,7 +473,7 @@ func (r *renderer) facts() []string {
 		switch {
 		case e.FixedRounds > 0:
 			add(&rounds, "as many as asked for")
-		case r.rows.most > 0:
+		case r.Most > 0:
 			add(&rounds, "until decided")
 		}
 	case store.StoppedBudget:

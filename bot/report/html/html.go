@@ -25,6 +25,7 @@ import (
 	"patchbench/bot/report"
 	"patchbench/bot/report/figure"
 	"patchbench/bot/report/plain"
+	"patchbench/bot/report/rows"
 	"patchbench/store"
 )
 
@@ -143,22 +144,22 @@ func (r *renderer) page() *pageView {
 	}
 	p.Title = p.Word + ": " + p.Headline
 	r.facts(p)
-	rows := report.RowsOf(e)
-	p.Changed = r.rows(rows.Changed)
-	p.Undecided = r.rows(rows.Unclear)
-	p.Same = r.rows(rows.Same)
-	for i, c := range rows.Changed {
-		line := r.line(c, c.Total)
+	view := rows.Of(e)
+	p.Changed = r.rows(view.Changed)
+	p.Undecided = r.rows(view.Unclear)
+	p.Same = r.rows(view.Same)
+	for i, c := range view.Changed {
+		line := r.line(c.Comparison, c.Total)
 		line.Anchor = p.Changed[i].ID
 		p.Total = append(p.Total, line)
 	}
-	for i, c := range rows.Unclear {
-		line := r.line(c, c.Total)
+	for i, c := range view.Unclear {
+		line := r.line(c.Comparison, c.Total)
 		line.Scope = "series"
 		if c.Total.Verdict != bench.Unclear {
 			for _, s := range c.Steps {
 				if s.Verdict == bench.Unclear {
-					line = r.line(c, s)
+					line = r.line(c.Comparison, s)
 					line.Scope = r.patch(s.N)
 					break
 				}
@@ -167,8 +168,8 @@ func (r *renderer) page() *pageView {
 		line.Anchor = p.Undecided[i].ID
 		p.Doubts = append(p.Doubts, line)
 	}
-	p.Course = r.course(rows.Changed)
-	p.Patches = r.patches(rows.Changed, p.Changed)
+	p.Course = r.course(view.Changed)
+	p.Patches = r.patches(view.Changed, p.Changed)
 	p.Claims = r.claims()
 	r.shown(p)
 	return p

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"patchbench/bench"
-	"patchbench/bot/report"
 	"patchbench/bot/report/figure"
 	"patchbench/bot/report/plain"
+	"patchbench/bot/report/rows"
 )
 
 // The size of a plot and the room around its frame, in its own units.
@@ -146,7 +146,7 @@ func (r *renderer) plot(c *bench.Comparison, w written, id string) *figureView {
 			continue
 		}
 		p.versions = max(p.versions, v.N+1)
-		value := report.ValueOf(r.e, c, v.N)
+		value := rows.Value(r.e, c, v.N)
 		if !figure.Finite(value.Median) {
 			missing++
 			continue
@@ -162,7 +162,7 @@ func (r *renderer) plot(c *bench.Comparison, w written, id string) *figureView {
 	name := plain.Clean(bench.RowName(c.Benchmark, c.Params) + " " + c.Metric)
 	p.open(id, name+" by version", r.describe(c, w))
 	p.axes(w.Factor, func(v float64) string { return tick(v/w.Factor) + unit(w.Unit) })
-	base := report.ValueOf(r.e, c, 0)
+	base := rows.Value(r.e, c, 0)
 	if figure.Finite(base.Median) {
 		y := f(p.y(*base.Median))
 		fmt.Fprintf(p, `<path class="baseline" d="M%s %sH%s"/>`, f(roomLeft), y, f(frameRight))
@@ -173,7 +173,7 @@ func (r *renderer) plot(c *bench.Comparison, w written, id string) *figureView {
 			continue
 		}
 		x := p.x(float64(v.N))
-		value := report.ValueOf(r.e, c, v.N)
+		value := rows.Value(r.e, c, v.N)
 		if !figure.Finite(value.Median) {
 			fmt.Fprintf(p, `<text class="none" x="%s" y="%s" text-anchor="middle">x</text>`, f(x), f(frameBottom-4))
 			continue
@@ -212,7 +212,7 @@ func stepsOf(c *bench.Comparison) (kinds map[int]int8, ups map[int]bool) {
 
 // describe tells a plot in words.
 func (r *renderer) describe(c *bench.Comparison, w written) string {
-	text := "Base " + w.value(report.ValueOf(r.e, c, 0)) + ", last version " + w.value(report.ValueOf(r.e, c, c.Total.N)) + "."
+	text := "Base " + w.value(rows.Value(r.e, c, 0)) + ", last version " + w.value(rows.Value(r.e, c, c.Total.N)) + "."
 	for _, s := range c.Steps {
 		if s.Verdict == bench.Better || s.Verdict == bench.Worse {
 			text += fmt.Sprintf(" %s at %s: %s.", stepWord(s.Verdict), r.patch(s.N), figure.ChangeOf(s.Change, nil, nil).Middle)
@@ -264,7 +264,7 @@ func (r *renderer) scatter(c *bench.Comparison, w written, samples []bench.Sampl
 }
 
 // course draws how far the changed rows are from base after each patch.
-func (r *renderer) course(changed []*bench.Comparison) *figureView {
+func (r *renderer) course(changed []rows.Row) *figureView {
 	type line struct {
 		c  *bench.Comparison
 		at map[int]float64
@@ -272,14 +272,15 @@ func (r *renderer) course(changed []*bench.Comparison) *figureView {
 	p := &canvas{}
 	var lines []line
 	values := []float64{0}
-	for _, c := range changed {
-		base := report.ValueOf(r.e, c, 0)
+	for _, row := range changed {
+		c := row.Comparison
+		base := rows.Value(r.e, c, 0)
 		if len(lines) == mostCourses || !figure.Finite(base.Median) || *base.Median <= 0 {
 			continue
 		}
 		l := line{c, map[int]float64{}}
 		for _, v := range r.e.Versions {
-			value := report.ValueOf(r.e, c, v.N)
+			value := rows.Value(r.e, c, v.N)
 			if v.N < 0 || v.N >= mostVersions || !figure.Finite(value.Median) {
 				continue
 			}

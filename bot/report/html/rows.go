@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"patchbench/bench"
-	"patchbench/bot/report"
 	"patchbench/bot/report/figure"
 	"patchbench/bot/report/plain"
+	"patchbench/bot/report/rows"
 )
 
 // rowKey names a row among samples.
@@ -87,7 +87,7 @@ func (r *renderer) line(c *bench.Comparison, s bench.Step) rowLine {
 	change := figure.ChangeOf(s.Change, s.Lo, s.Hi)
 	l := rowLine{
 		Benchmark: plain.Clean(bench.RowName(c.Benchmark, c.Params)), Metric: plain.Clean(c.Metric),
-		Base: w.value(report.ValueOf(r.e, c, before)), Patched: w.value(report.ValueOf(r.e, c, s.N)),
+		Base: w.value(rows.Value(r.e, c, before)), Patched: w.value(rows.Value(r.e, c, s.N)),
 		Change: change.Middle, Verdict: class(s.Verdict), Word: stepWord(s.Verdict), Reason: plain.Clean(s.Reason),
 	}
 	switch {
@@ -100,9 +100,10 @@ func (r *renderer) line(c *bench.Comparison, s bench.Step) rowLine {
 }
 
 // rows are the sections of rows, each with its plot.
-func (r *renderer) rows(list []*bench.Comparison) []rowView {
+func (r *renderer) rows(list []rows.Row) []rowView {
 	var all []rowView
-	for _, c := range list {
+	for _, row := range list {
+		c := row.Comparison
 		r.plots++
 		w := r.writtenOf(c)
 		v := rowView{
@@ -127,7 +128,7 @@ func (r *renderer) rows(list []*bench.Comparison) []rowView {
 func (r *renderer) values(c *bench.Comparison, w written) template.HTML {
 	var b strings.Builder
 	for _, version := range r.e.Versions {
-		value := report.ValueOf(r.e, c, version.N)
+		value := rows.Value(r.e, c, version.N)
 		interval, step, verdict, word := "", "", "", ""
 		if figure.Finite(value.Median) && figure.Finite(value.Lo) && figure.Finite(value.Hi) && !c.Exact {
 			interval = w.number(*value.Lo) + " .. " + w.number(*value.Hi)
@@ -228,7 +229,7 @@ func (r *renderer) shown(p *pageView) {
 		s := shownView{Name: plain.Clean(bench.RowName(c.Benchmark, c.Params) + " " + c.Metric), Unit: w.Unit}
 		any := false
 		for _, v := range r.e.Versions {
-			value := report.ValueOf(r.e, c, v.N)
+			value := rows.Value(r.e, c, v.N)
 			if figure.Finite(value.Median) {
 				any = true
 				s.Values = append(s.Values, w.number(*value.Median))
@@ -259,7 +260,7 @@ func (r *renderer) patch(n int) string {
 }
 
 // patches are the versions after base, each with what it changes and its logs.
-func (r *renderer) patches(changed []*bench.Comparison, views []rowView) []patchView {
+func (r *renderer) patches(changed []rows.Row, views []rowView) []patchView {
 	var all []patchView
 	failures := r.e.Failures
 	told := map[string]bool{} // logs
@@ -290,7 +291,7 @@ func (r *renderer) patches(changed []*bench.Comparison, views []rowView) []patch
 				if s.N != v.N || s.Verdict != bench.Better && s.Verdict != bench.Worse {
 					continue
 				}
-				l := r.line(c, s)
+				l := r.line(c.Comparison, s)
 				l.Anchor = views[i].ID
 				if len(s.Group) == 2 {
 					l.Scope = fmt.Sprintf("by one of the patches %d-%d, or by some of them together", s.Group[0], s.Group[1])

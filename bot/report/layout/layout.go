@@ -33,6 +33,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bot/report"
 	"patchbench/bot/report/plain"
+	"patchbench/bot/report/rows"
 	"patchbench/store"
 )
 
@@ -114,10 +115,10 @@ func Write(w io.Writer, evaluations []*store.Evaluation, o Options) error {
 	}
 	b.WriteString("\n" + strings.Join(tables, "\n") + "\n\n" + Legend + "\n")
 	for i, e := range evaluations {
-		fewest, most := report.Rounds(e)
-		rounds := fmt.Sprint(most)
-		if fewest != most {
-			rounds = fmt.Sprintf("%d to %d", fewest, most)
+		view := rows.Of(e)
+		rounds := fmt.Sprint(view.Most)
+		if view.Fewest != view.Most {
+			rounds = fmt.Sprintf("%d to %d", view.Fewest, view.Most)
 		}
 		fmt.Fprintf(&b, "%s rounds a row on %s, report %s\n", rounds, MachineName(evaluations, i), plain.Clean(e.ID))
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"patchbench/bench"
-	"patchbench/bot/report"
 	"patchbench/bot/report/figure"
 	"patchbench/bot/report/plain"
+	"patchbench/bot/report/rows"
 )
 
 // sums keeps what the rows of a group of benchmarks change by, to be summed up
@@ -53,7 +53,7 @@ func (s *sums) add(t *plain.Table, row []point) {
 				continue
 			}
 			s.units[i] = p.c.Unit
-			base, last := report.ValueOf(p.e, p.c, 0), report.ValueOf(p.e, p.c, p.c.Total.N)
+			base, last := rows.Value(p.e, p.c, 0), rows.Value(p.e, p.c, p.c.Total.N)
 			if figure.Finite(base.Median) && figure.Finite(last.Median) && *base.Median > 0 {
 				s.factors[i] = append(s.factors[i], *last.Median / *base.Median)
 			}

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"patchbench/bench"
-	"patchbench/bot/report"
 	"patchbench/bot/report/figure"
 	"patchbench/bot/report/plain"
+	"patchbench/bot/report/rows"
 )
 
 // How much of a cell is shown: what does not fit is left out.
@@ -234,7 +234,7 @@ func (t *table) cell(p point, d detail) []string {
 		n = p.c.Total.N
 	}
 	s := t.scale(p)
-	value := report.ValueOf(p.e, p.c, n)
+	value := rows.Value(p.e, p.c, n)
 	text, spread := "-", ""
 	if figure.Finite(value.Median) {
 		half := 0.0
@@ -247,7 +247,7 @@ func (t *table) cell(p point, d detail) []string {
 			spread = "+-" + figure.Number(half/s.Factor, decimals)
 		}
 		if p.beside != nil {
-			if other := report.ValueOf(p.e, p.beside, n); figure.Finite(other.Median) {
+			if other := rows.Value(p.e, p.beside, n); figure.Finite(other.Median) {
 				spread = "(" + figure.Number(*other.Median/s.Factor, decimals) + ")"
 			}
 		}

@@ -32,6 +32,7 @@ import (
 	"patchbench/bot/report/figure"
 	"patchbench/bot/report/layout"
 	"patchbench/bot/report/plain"
+	"patchbench/bot/report/rows"
 	"patchbench/store"
 )
 
@@ -222,7 +223,7 @@ func (r *renderer) row(c *bench.Comparison) []string {
 		} else if v.State == bench.SameBuild && v.SameAs != nil {
 			cells[1] = ""
 			cells[8] = "same build as " + plain.Cut(plain.Clean(r.version(*v.SameAs)), 10)
-		} else if value := report.ValueOf(r.e, c, v.N); figure.Finite(value.Median) {
+		} else if value := rows.Value(r.e, c, v.N); figure.Finite(value.Median) {
 			cells[1] = number(*value.Median)
 		}
 		for _, step := range c.Steps {

@@ -8,6 +8,7 @@ import (
 
 	"patchbench/bench"
 	"patchbench/bot/report/cases"
+	"patchbench/bot/report/rows"
 )
 
 func TestFigures(t *testing.T) {
@@ -49,10 +50,10 @@ func TestFigures(t *testing.T) {
 				}
 				return out
 			}
-			w := row{Comparison: &bench.Comparison{
+			w := rows.Row{Comparison: &bench.Comparison{
 				Unit: c.unit, Values: []bench.Value{value(0, c.base), value(1, c.patched)}, Total: bench.Step{N: 1},
 			}}
-			got := (&renderer{e: e.Evaluation}).figures(w)
+			got := (&renderer{e: e.Evaluation, View: rows.Of(e.Evaluation)}).figures(w)
 			if d := cmp.Diff(c.want, got, cmp.AllowUnexported(figures{})); d != "" {
 				t.Errorf("-want +got:\n%s", d)
 			}
