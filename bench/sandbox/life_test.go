@@ -173,7 +173,7 @@ func TestCloseBeforeLastAnswer(t *testing.T) {
 		if err := dec.Decode(&o); err != io.EOF {
 			t.Errorf("more than one order: %v", err)
 		}
-		r.answers <- runner.Answer{Result: &Result{Status: -1, Signal: "SIGKILL"}}
+		r.answers <- runner.Answer{Results: []Result{{Status: -1, Signal: "SIGKILL"}}}
 		close(r.answers)
 	}()
 	errs := make(chan error)

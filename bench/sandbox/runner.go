@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,11 +32,12 @@ const (
 type Runner struct {
 	mounts []Mount // unsafe mode: how paths inside map to the host
 	tmp    string  // unsafe mode: the folder that stands for /tmp
+	mark   uint64  // of all that it starts
 
 	cmd     *exec.Cmd
 	orders  *os.File
 	answers chan runner.Answer // closed when the runner's end of the pipe is closed; holds one that nobody waits for
-	exited  chan struct{}      // closed when the process has been waited for
+	exited  chan struct{}      // closed when the process has been waited for and nothing of it is left
 	stderr  runner.Tail        // what bubblewrap and the runner complain of
 
 	busy   sync.Mutex // held during a Do
@@ -52,8 +54,8 @@ func (s *Sandbox) Start(ctx context.Context, b Box) (*Runner, error) {
 		return nil, fmt.Errorf("start box: %w", err)
 	}
 	l := withDefaults(b.Limits)
-	r := &Runner{answers: make(chan runner.Answer, 1), exited: make(chan struct{})}
-	set := runner.Setup{Boxed: !s.opts.Unsafe, Limits: l, Path: s.facts.Path, Tmp: "/tmp", Empty: []string{"/tmp", "/dev/shm"}}
+	r := &Runner{answers: make(chan runner.Answer, 1), exited: make(chan struct{}), mark: runner.NewMark()}
+	set := runner.Setup{Boxed: !s.opts.Unsafe, Limits: l, Path: s.facts.Path, Tmp: "/tmp", Empty: []string{"/tmp", "/dev/shm"}, Mark: r.mark}
 	if hasQueues() {
 		set.Empty = append(set.Empty, "/dev/mqueue")
 	}
@@ -145,6 +147,10 @@ func (s *Sandbox) launch(r *Runner, b Box, l Limits) error {
 		if err == nil {
 			// How it ended does not matter: what it said on stderr does.
 			_ = r.cmd.Wait()
+			if s.opts.Unsafe {
+				// A runner that was killed leaves its programs behind.
+				runner.KillMarked(r.mark)
+			}
 			close(r.exited)
 		}
 	}()
@@ -256,21 +262,57 @@ func (r *Runner) gone(err error) error {
 // the program and returns ctx.Err(). Afterwards none of the box's processes is
 // left, and /tmp is empty unless the command says KeepTmp.
 func (r *Runner) Do(ctx context.Context, c Command) (Result, error) {
+	results, err := r.DoAll(ctx, []Job{{Command: c}})
+	if err != nil {
+		return Result{}, err
+	}
+	return results[0], nil
+}
+
+// DoAll runs jobs in order on one state: /tmp is kept from job to job. After a job
+// that fails, the rest is not started (NotStarted says after which). There is a
+// Result for each job. The error is ours, as in Do.
+func (r *Runner) DoAll(ctx context.Context, jobs []Job) ([]Result, error) {
 	r.busy.Lock()
 	defer r.busy.Unlock()
 	if err := ctx.Err(); err != nil {
-		return Result{}, err
+		return nil, err
 	}
-	if len(c.Args) == 0 {
-		return Result{}, errors.New("run: no command")
+	if len(jobs) == 0 || len(jobs) > runner.MaxJobs {
+		return nil, fmt.Errorf("run: %d commands; give 1 to %d", len(jobs), runner.MaxJobs)
 	}
-	if c.Timeout <= 0 {
-		c.Timeout = defaultTimeout
+	jobs = slices.Clone(jobs)
+	wait := patience
+	for i := range jobs {
+		j := &jobs[i]
+		if len(j.Args) == 0 {
+			return nil, errors.New("run: no command")
+		}
+		if j.Timeout <= 0 {
+			j.Timeout = defaultTimeout
+		}
+		wait += j.Timeout
+		j.Dir = r.Path(j.Dir)
+		j.Stdin = r.Path(j.Stdin)
+		j.Env = r.mapEnv(j.Env)
 	}
-	c.Dir = r.Path(c.Dir)
-	c.Stdin = r.Path(c.Stdin)
-	env := make([]string, len(c.Env))
-	for i, v := range c.Env {
+	a, err := r.ask(ctx, runner.Order{Run: jobs}, wait)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("run %s: %w", jobs[0].Args[0], err)
+	}
+	if len(a.Results) != len(jobs) {
+		return nil, fmt.Errorf("run %s: the runner gave %d results for %d commands", jobs[0].Args[0], len(a.Results), len(jobs))
+	}
+	return a.Results, nil
+}
+
+// mapEnv maps the paths in the values of an environment.
+func (r *Runner) mapEnv(vars []string) []string {
+	env := make([]string, len(vars))
+	for i, v := range vars {
 		name, value, _ := strings.Cut(v, "=")
 		parts := strings.Split(value, ":")
 		for k := range parts {
@@ -278,18 +320,7 @@ func (r *Runner) Do(ctx context.Context, c Command) (Result, error) {
 		}
 		env[i] = name + "=" + strings.Join(parts, ":")
 	}
-	c.Env = env
-	a, err := r.ask(ctx, runner.Order{Run: &c}, c.Timeout+patience)
-	if err != nil {
-		if ctx.Err() != nil {
-			return Result{}, ctx.Err()
-		}
-		return Result{}, fmt.Errorf("run %s: %w", c.Args[0], err)
-	}
-	if a.Result == nil {
-		return Result{}, fmt.Errorf("run %s: the runner gave no result", c.Args[0])
-	}
-	return *a.Result, nil
+	return env
 }
 
 // Path gives the path under which programs see a path inside the box: itself,

@@ -83,6 +83,8 @@ type (
 	Limits = runner.Limits
 	// Command is one program to run in a box.
 	Command = runner.Command
+	// Job is a command among others on one state of the box.
+	Job = runner.Job
 	// Result tells what a program did.
 	Result = runner.Result
 )

@@ -1,8 +1,8 @@
 // Package runner is what lives inside the box: it starts a program when it is
 // told to, times it, follows its processes, and kills and removes what is left.
 //
-//	orders in  {"setup":{...}}  {"run":{"Args":["sort","big"],...}}  {"cancel":true}
-//	answers    {}               {"result":{"status":0,"wall":51200000,...}}
+//	orders in  {"setup":{...}}  {"run":[{"Args":["sort","big"],...}]}  {"cancel":true}
+//	answers    {}               {"results":[{"status":0,"wall":51200000,...}]}
 //
 // It is the bot's own binary, entered by Main before anything else, so that it
 // is small and does nothing of its own while a program runs. The box around it
@@ -39,8 +39,26 @@ type Command struct {
 	// KeepStdout is how many bytes of standard output to return, at most 16 MiB.
 	KeepStdout int64
 	// KeepTmp leaves /tmp as the program left it, for the next command of the
-	// same run (prepare, run, cleanup); otherwise it is emptied afterwards.
+	// same run (prepare, run, cleanup); otherwise it is emptied afterwards. Of
+	// several jobs the last one's counts.
 	KeepTmp bool
+}
+
+// Job is a command among others on one state of the box.
+type Job struct {
+	Command
+	// Background says that the next jobs start while it runs: a server. It is
+	// ended (SIGTERM to all its processes, after a grace of 2 s SIGKILL) when the
+	// foreground job or group after it has ended, and measured like the others; an
+	// end by that signal is no failure. A server that detaches itself with status 0
+	// goes on until then. Timeout bounds it until it is ready only.
+	Background bool
+	// Ready is run again and again after a background job started until it
+	// succeeds, within the job's timeout; zero for none. It runs in the job's
+	// folder and environment, and counts with no job.
+	Ready []string
+	// Together says that it starts at the same moment as the job before it.
+	Together bool
 }
 
 // Result tells what a program did. Time and memory are those of the program and
@@ -54,7 +72,8 @@ type Result struct {
 	Signal string `json:"signal,omitempty"`
 	// Limit says which limit ended it, in words: "timed out after 600 s"; else "".
 	Limit string `json:"limit,omitempty"`
-	// NotStarted says why the program could not be started; else "".
+	// NotStarted says why the program was not started: it is not there, or a job
+	// before it failed; else "".
 	NotStarted string        `json:"not_started,omitempty"`
 	Wall       time.Duration `json:"wall"`
 	User       time.Duration `json:"user"`
@@ -64,22 +83,36 @@ type Result struct {
 	// for. A process that replaces itself by exec counts with its last program.
 	RSSBytes  int64 `json:"rss_bytes"`
 	SizeBytes int64 `json:"size_bytes"`
-	// RSSSumBytes is the sum of the peaks of all processes.
+	// RSSSumBytes is the peak over the tree: the largest sum of the peaks of
+	// processes that were there at the same time.
 	RSSSumBytes int64 `json:"rss_sum_bytes"`
 	Faults      int64 `json:"faults"` // minor page faults
 	MajorFaults int64 `json:"major_faults"`
 	// Switches, voluntary and not.
 	Voluntary   int64 `json:"voluntary"`
 	Involuntary int64 `json:"involuntary"`
+	// ReadBlocks and WriteBlocks are blocks of 512 bytes that a disk had to read
+	// and write.
 	ReadBlocks  int64 `json:"read_blocks"`
 	WriteBlocks int64 `json:"write_blocks"`
+	// ReadBytes and WrittenBytes are what went through read, write and the like
+	// (rchar and wchar of /proc/PID/io): files from the page cache or a disk, pipes
+	// and terminals, also what the loader reads of libraries; neither sockets'
+	// recv and send nor what is mapped. -1 if that cannot be known: only the trace
+	// can read it, with Peaks, or root.
+	ReadBytes    int64 `json:"read_bytes"`
+	WrittenBytes int64 `json:"written_bytes"`
 	// Processes is how many processes were followed, Stops how often the trace
 	// stopped one of them; both 0 without Peaks. A stop adds some 50 us to wall
 	// and 20 us to cpu, four or five of them for each process (BenchmarkTrace).
 	Processes int `json:"processes"`
 	Stops     int `json:"stops"`
+	// Untraced says why Processes and the peaks are 0 though Peaks was asked for:
+	// this machine does not allow ptrace; else "".
+	Untraced string `json:"untraced,omitempty"`
 	// Left counts processes that were still there when the program ended by
-	// itself, and were killed.
+	// itself, and were killed; of a background job those that had to be killed
+	// after their grace.
 	Left   int    `json:"left"`
 	Stdout []byte `json:"stdout,omitempty"`
 	// StdoutSHA256 is the hex digest of all of standard output.

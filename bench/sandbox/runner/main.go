@@ -31,7 +31,7 @@ func Main(restrict func() error) {
 // in unsafe mode outside, as the one that orphans are given to.
 type host struct {
 	Setup
-	mu sync.Mutex // guards what says so in run
+	mu sync.Mutex // guards what says so in batch and job
 }
 
 // serve answers orders until there are no more.
@@ -67,20 +67,23 @@ func serve(restrict func() error) error {
 	if err := answers.Encode(Answer{Error: errorText(h.begin(restrict))}); err != nil {
 		return fmt.Errorf("runner: answer: %w", err)
 	}
-	runs := make(chan *run)
-	go h.readOrders(orders, runs)
+	batches := make(chan *batch)
+	go h.readOrders(orders, batches)
 	garbage := 0
-	for r := range runs {
-		res, err := h.run(r)
-		a := Answer{Result: &res}
+	for b := range batches {
+		results, err := h.run(b)
+		a := Answer{Results: results}
 		if err != nil {
 			a = Answer{Error: err.Error()}
 		}
 		if err := answers.Encode(a); err != nil {
 			break // the bot is gone
 		}
-		// Nothing is being measured now. A run's buffers are about 256 KiB.
-		if garbage += 256<<10 + 4*len(res.Stdout); garbage > 16<<20 {
+		// Nothing is being measured now. A job's buffers are about 256 KiB.
+		for _, res := range results {
+			garbage += 256<<10 + 4*len(res.Stdout)
+		}
+		if garbage > 16<<20 {
 			runtime.GC()
 			garbage = 0
 		}
@@ -190,8 +193,8 @@ func spareThreads(n int) {
 
 // readOrders hands runs on and carries out cancellations. When the orders end,
 // the bot has ended or closed the box: everything in it dies at once.
-func (h *host) readOrders(dec *json.Decoder, runs chan<- *run) {
-	var last *run
+func (h *host) readOrders(dec *json.Decoder, batches chan<- *batch) {
+	var last *batch
 	for {
 		var o Order
 		if err := dec.Decode(&o); err != nil {
@@ -210,11 +213,11 @@ func (h *host) readOrders(dec *json.Decoder, runs chan<- *run) {
 		switch {
 		case o.Cancel:
 			if last != nil {
-				h.end(last, "cancelled")
+				last.cancel()
 			}
 		case o.Run != nil:
-			last = &run{Command: *o.Run}
-			runs <- last
+			last = newBatch(h, o.Run)
+			batches <- last
 		}
 	}
 }

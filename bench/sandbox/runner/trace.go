@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -15,81 +16,116 @@ import (
 const traceOptions = unix.PTRACE_O_TRACEEXIT | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK |
 	unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_EXITKILL
 
-// trace follows a program and its descendants to read their peaks.
+// trace follows programs and their descendants to read their peaks.
 //
 // At the exit stop of a thread the address space is still there, and its
 // VmHWM and VmPeak with it. The last thread's is the peak of the process, so all
 // are read and the largest counts. ru_maxrss is of no use: it is inherited over
 // fork and exec, so that the runner's own memory would show.
 type trace struct {
-	pid      int
-	starting bool         // the SIGCONT of follow is still to come
-	open     map[int]peak // by process
-	largest  peak
-	sum      int64
-	count    int
-	stops    int
-	buf      [8 << 10]byte
+	used  bool
+	seen  map[int]*tracee // by process and thread
+	peaks map[int]peak    // by process
+	// waited holds the peaks of those that have ended for us, but not yet for
+	// their parent. When that ends first, they end for us once more.
+	waited map[int]peak
+	clock  int // goes on at each birth and end of a process
+	buf    [8 << 10]byte
 }
 
-type peak struct{ rss, size int64 } // bytes
+// peak is what a process has reached at its end, in bytes; read and written are
+// -1 if not known.
+type peak struct{ rss, size, read, written int64 }
 
-// follow begins to trace a child that was started with PTRACE_TRACEME. It must
-// run on the thread that started it.
+// tracee is a process or thread that stopped at least once.
+type tracee struct {
+	job      *job // nil if nobody's
+	born     int  // by the trace's clock
+	starting bool // the SIGCONT of release is still to come
+}
+
+// life is a process that has ended.
+type life struct {
+	born, died int // by the trace's clock
+	peak       peak
+}
+
+func newTrace() *trace {
+	return &trace{seen: map[int]*tracee{}, peaks: map[int]peak{}, waited: map[int]peak{}}
+}
+
+// halt keeps a program that was started with PTRACE_TRACEME from its first
+// instruction, and begins to trace it if its job asks for peaks. It must run on
+// the thread that started it.
 //
 // Only a tracer that came by PTRACE_SEIZE can leave a program stopped by SIGSTOP
 // in peace, and PTRACE_SEIZE needs a process that runs already. So the child
 // stops itself at its first instruction as traced by TRACEME, is let go with a
 // SIGSTOP, and is seized while it cannot run.
 //
-// died is set when the child ended before its first instruction: its memory was
-// not to be had, or it was killed.
-func follow(pid int) (t *trace, died *syscall.WaitStatus, err error) {
-	t = &trace{pid: pid, starting: true, open: map[int]peak{}}
-	if died, err = t.waitStop(); died != nil || err != nil {
-		return t, died, err
+// The child may also have ended before its first instruction: its memory was
+// not to be had, or it was killed. The next wait tells.
+func (b *batch) halt(j *job) error {
+	stopped, err := b.waitStop(j)
+	if !stopped || err != nil || !j.Peaks {
+		return err
 	}
-	if err := ptrace(unix.PTRACE_DETACH, pid, uintptr(syscall.SIGSTOP)); err != nil && err != syscall.ESRCH {
-		return nil, nil, fmt.Errorf("follow the program: let go: %w", err)
+	if err := ptrace(unix.PTRACE_DETACH, j.pid, uintptr(syscall.SIGSTOP)); err != nil && err != syscall.ESRCH {
+		return fmt.Errorf("follow the program: let go: %w", err)
 	}
-	if err := ptrace(unix.PTRACE_SEIZE, pid, traceOptions); err != nil && err != syscall.ESRCH {
-		return nil, nil, fmt.Errorf("follow the program: %w; allow ptrace on this machine (kernel.yama.ptrace_scope at most 1)", err)
+	if err := ptrace(unix.PTRACE_SEIZE, j.pid, traceOptions); err != nil && err != syscall.ESRCH {
+		j.res.Untraced = cannotTrace(err)
+		return nil
 	}
-	if died, err = t.waitStop(); died != nil || err != nil {
-		return t, died, err
-	}
-	// These fail only if it was killed, which the next wait tells.
-	_ = syscall.Kill(pid, syscall.SIGCONT)
-	_ = ptrace(unix.PTRACE_CONT, pid, 0)
-	return t, nil, nil
+	b.trace.used, j.traced = true, true
+	b.trace.clock++
+	b.trace.seen[j.pid] = &tracee{job: j, born: b.trace.clock, starting: true}
+	_, err = b.waitStop(j)
+	return err
 }
 
-func (t *trace) waitStop() (died *syscall.WaitStatus, err error) {
+func cannotTrace(err error) string {
+	return fmt.Sprintf("ptrace: %v; allow it on this machine (kernel.yama.ptrace_scope at most 1)", err)
+}
+
+// waitStop waits until a program has stopped, or ended.
+func (b *batch) waitStop(j *job) (bool, error) {
 	for {
-		var ws syscall.WaitStatus
-		_, err := syscall.Wait4(t.pid, &ws, unix.WALL, nil)
-		switch {
-		case err == syscall.EINTR:
-		case err != nil:
-			return nil, fmt.Errorf("follow the program: %w", err)
-		case ws.Stopped():
-			t.stops++
-			return nil, nil
-		default:
-			return &ws, nil
+		var info siginfo
+		switch errno := waitid(unix.P_PID, j.pid, &info, unix.WEXITED|unix.WNOWAIT|unix.WALL); {
+		case errno == syscall.EINTR:
+		case errno != 0:
+			return false, fmt.Errorf("follow the program: %w", errno)
+		case info.ended():
+			return false, nil
+		case takeStop(j.pid, &info):
+			if j.Peaks {
+				j.res.Stops++
+			}
+			return true, nil
 		}
 	}
 }
 
-// stopped handles one stop. Errors are not looked at: a process that a SIGKILL
-// took away in between is reported as gone by the next wait.
-func (t *trace) stopped(pid int, ws syscall.WaitStatus) {
-	t.stops++
-	signal := ws.StopSignal()
-	switch event := int(ws) >> 16; event {
+// stopped handles one stop, whose signal and event are in status. Errors are not
+// looked at: a process that a SIGKILL took away in between is reported as gone
+// by the next wait.
+func (t *trace) stopped(pid, status int, jobOf func(int) *job) {
+	e := t.seen[pid]
+	if e == nil {
+		t.clock++
+		e = &tracee{job: jobOf(pid), born: t.clock}
+		t.seen[pid] = e
+		delete(t.waited, pid) // another process of that number
+	}
+	if e.job != nil {
+		e.job.res.Stops++
+	}
+	signal := syscall.Signal(status & 0xff)
+	switch event := status >> 8; event {
 	case 0:
-		if t.starting && pid == t.pid && signal == syscall.SIGCONT {
-			t.starting = false
+		if e.starting && signal == syscall.SIGCONT {
+			e.starting = false
 			signal = 0 // it was ours
 		}
 		_ = ptrace(unix.PTRACE_CONT, pid, uintptr(signal))
@@ -125,11 +161,11 @@ func (t *trace) read(tid int) {
 	if !ok {
 		return
 	}
-	var now peak
-	now.rss, _ = field(text, "\nVmHWM:")
-	now.size, _ = field(text, "\nVmPeak:")
-	p := t.open[int(process)]
-	t.open[int(process)] = peak{max(p.rss, now.rss<<10), max(p.size, now.size<<10)}
+	rss, _ := field(text, "\nVmHWM:")
+	size, _ := field(text, "\nVmPeak:")
+	read, written := transferred(int(process))
+	p := t.peaks[int(process)]
+	t.peaks[int(process)] = peak{max(p.rss, rss<<10), max(p.size, size<<10), max(p.read, read), max(p.written, written)}
 }
 
 // field reads the number behind a name in /proc/PID/status.
@@ -149,25 +185,53 @@ func field(text []byte, name string) (int64, bool) {
 }
 
 // gone counts a process when it has ended. Threads that are not a process's
-// first are in no map.
+// first have no peaks of their own.
 func (t *trace) gone(pid int) {
-	p, ok := t.open[pid]
-	if !ok {
-		return
+	e := t.seen[pid]
+	p, process := t.peaks[pid]
+	delete(t.seen, pid)
+	delete(t.peaks, pid)
+	if process {
+		t.waited[pid] = p
 	}
-	delete(t.open, pid)
-	t.count++
-	t.sum += p.rss
-	t.largest.rss = max(t.largest.rss, p.rss)
-	t.largest.size = max(t.largest.size, p.size)
+	if e != nil && e.job != nil && process {
+		t.clock++
+		e.job.lives = append(e.job.lives, life{e.born, t.clock, p})
+	}
 }
 
-func (t *trace) fill(res *Result) {
-	for pid := range t.open {
-		t.gone(pid)
+// ended gives the peaks of a process whose end is being told.
+func (t *trace) ended(pid int) (peak, bool) {
+	if p, ok := t.peaks[pid]; ok {
+		return p, true
 	}
-	res.RSSBytes, res.SizeBytes, res.RSSSumBytes = t.largest.rss, t.largest.size, t.sum
-	res.Processes, res.Stops = t.count, t.stops
+	p, ok := t.waited[pid]
+	return p, ok
+}
+
+// fill gives what a job's processes held. The sum is the largest of all moments
+// that counts every process alive at it with its peak, so it is no less than
+// what they ever held together, and the same whenever their lives overlap alike.
+// A sum sampled from time to time would miss short peaks and disturb the program.
+func (t *trace) fill(j *job) {
+	type change struct {
+		at  int
+		rss int64
+	}
+	var changes []change
+	res := &j.res
+	for _, l := range j.lives {
+		res.RSSBytes = max(res.RSSBytes, l.peak.rss)
+		res.SizeBytes = max(res.SizeBytes, l.peak.size)
+		changes = append(changes, change{l.born, l.peak.rss}, change{l.died, -l.peak.rss})
+	}
+	slices.SortFunc(changes, func(a, b change) int { return a.at - b.at })
+	sum := int64(0)
+	for _, c := range changes {
+		sum += c.rss
+		res.RSSSumBytes = max(res.RSSSumBytes, sum)
+	}
+	res.Processes = len(j.lives)
 }
 
 func ptrace(request, pid int, data uintptr) error {

@@ -1,0 +1,187 @@
+package runner
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// job is one program, from its order until nothing of it is left.
+type job struct {
+	Job
+	n      int // its place among the jobs of the order, from 0
+	mark   uint64
+	res    Result
+	traced bool
+
+	path  string
+	env   []string
+	stdin *os.File
+	out   *output
+
+	pid      int
+	begin    time.Time     // of the program, or its release from the barrier
+	before   time.Duration // what it took up to the barrier
+	pressure int64
+	timer    *time.Timer
+	usage    usage
+	lives    []life
+	swept    bool   // what it left was killed once already
+	notReady string // what the ready command printed last
+
+	// Guarded by host.mu.
+	started  bool
+	ended    bool   // the program itself; what it left may still be there
+	over     bool   // nothing is left
+	limit    string // who ended it early says why: the words for Result.Limit
+	stopping bool   // a background job that has been told to end
+	patient  bool   // and still has its grace
+}
+
+// usage is what a job's processes used, as their parents learn it by waiting.
+type usage struct {
+	user, sys             time.Duration
+	faults, majorFaults   int64
+	voluntary, unasked    int64
+	readBlocks, outBlocks int64
+	read, written         int64 // bytes
+	noBytes               bool  // of some process the bytes are not known
+}
+
+// prepare looks up all that a job needs. What is not there is an outcome.
+func (h *host) prepare(j *job) {
+	j.res = Result{Status: -1, PressureNS: -1}
+	if j.Dir == "" {
+		j.Dir = h.Tmp
+	}
+	j.env = h.environment(j.Env)
+	stdin, err := openStdin(j.Stdin)
+	if err == nil {
+		j.stdin = stdin
+		j.path, err = find(j.Args[0], j.Dir, j.env)
+	}
+	if err != nil {
+		j.res.NotStarted = err.Error()
+	}
+}
+
+// fork starts a job's program. With hold it does not get to its first
+// instruction before it is released. When it cannot be executed, that is an
+// outcome and said in NotStarted.
+func (b *batch) fork(j *job, hold bool) error {
+	var err error
+	j.out, err = newOutput(b.Limits.OutputBytes, min(j.KeepStdout, maxKeep), func() {
+		b.end(j, "printed more than "+Size(b.Limits.OutputBytes))
+	})
+	if err != nil {
+		return err
+	}
+	if err := setMark(j.mark); err != nil {
+		return err
+	}
+	attr := &syscall.ProcAttr{
+		Dir: j.Dir, Env: j.env,
+		Files: []uintptr{j.stdin.Fd(), j.out.write[0], j.out.write[1]},
+		// A group of its own: `kill 0` in a script must not reach the runner.
+		Sys: &syscall.SysProcAttr{Setpgid: true, Ptrace: j.Peaks || hold, UseCgroupFD: b.Group > 0, CgroupFD: b.Group},
+	}
+	if !b.Boxed {
+		attr.Sys.Pdeathsig = syscall.SIGKILL
+	}
+	j.pressure = pressure()
+	j.begin = time.Now()
+	j.pid, err = syscall.ForkExec(j.path, j.Args, attr)
+	if err == syscall.EPERM && attr.Sys.Ptrace {
+		// Either the program or the trace is not allowed.
+		attr.Sys.Ptrace = false
+		j.begin = time.Now()
+		if j.pid, err = syscall.ForkExec(j.path, j.Args, attr); err == nil && j.Peaks {
+			j.res.Untraced = cannotTrace(syscall.EPERM)
+		}
+	}
+	j.out.started()
+	j.stdin.Close()
+	switch {
+	case err == nil:
+	case slices.Contains([]error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EIO}, err):
+		j.out.close()
+		return fmt.Errorf("start %s: %w", j.path, err)
+	default:
+		j.out.close()
+		j.res.NotStarted = fmt.Sprintf("%s: %v", j.path, err)
+		if err == syscall.ENOENT {
+			j.res.NotStarted = fmt.Sprintf("%s: it or its interpreter is not there", j.path)
+		}
+		return nil
+	}
+	b.mains[j.pid] = j
+	b.live = append(b.live, j)
+	if attr.Sys.Ptrace {
+		err = b.halt(j)
+	}
+	if hold {
+		j.before = time.Since(j.begin)
+	}
+	return err
+}
+
+// release lets a job's program run from its first instruction.
+func (b *batch) release(j *job, held bool) {
+	if held {
+		j.begin = time.Now()
+	}
+	// These fail only if it was killed, which the next wait tells.
+	switch {
+	case j.ended:
+	case j.traced:
+		_ = syscall.Kill(j.pid, syscall.SIGCONT)
+		_ = ptrace(unix.PTRACE_CONT, j.pid, 0)
+	case j.Peaks && j.res.Untraced != "":
+		_ = syscall.Kill(j.pid, syscall.SIGCONT)
+	case held:
+		_ = ptrace(unix.PTRACE_DETACH, j.pid, 0)
+	}
+	if !j.Background {
+		j.timer = time.AfterFunc(j.Timeout, func() { b.end(j, "timed out after "+seconds(j.Timeout)) })
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	j.started = true
+	if j.limit != "" {
+		b.killJob(j)
+	}
+}
+
+// fill completes the result once nothing of the job is alive.
+func (b *batch) fill(j *job) {
+	res, u := &j.res, &j.usage
+	res.User, res.Sys = u.user, u.sys
+	res.Faults, res.MajorFaults = u.faults, u.majorFaults
+	res.Voluntary, res.Involuntary = u.voluntary, u.unasked
+	res.ReadBlocks, res.WriteBlocks = u.readBlocks, u.outBlocks
+	res.ReadBytes, res.WrittenBytes = u.read, u.written
+	if u.noBytes {
+		res.ReadBytes, res.WrittenBytes = -1, -1
+	}
+	if p := pressure(); p >= 0 && j.pressure >= 0 {
+		res.PressureNS = p - j.pressure
+	}
+	b.trace.fill(j)
+	j.out.wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if j.out.tooMuch() && j.limit == "" {
+		j.limit = "printed more than " + Size(b.Limits.OutputBytes)
+	}
+	if j.limit != "" {
+		res.Limit, res.Status, res.Signal = j.limit, -1, ""
+	}
+	res.Stdout = j.out.kept.Bytes()
+	res.StdoutSHA256 = hex.EncodeToString(j.out.sum.Sum(nil))
+	res.LogTail = j.out.log.String() + j.notReady
+}
