@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -135,41 +134,6 @@ func TestNothingStays(t *testing.T) {
 		if !res.OK() || len(res.Stdout) > 0 {
 			t.Fatalf("found %s%s", res.Stdout, res.LogTail)
 		}
-	}
-}
-
-// TestBounds has programs take all that they can get.
-func TestBounds(t *testing.T) {
-	s := openBoxed(t)
-	r, known := knownBox(t, s, Limits{MemoryBytes: minMemoryBytes, Processes: 64, DiskBytes: 8 << 20})
-	for _, tt := range []struct {
-		name string
-		args []string
-		says string // in its output
-		ok   func(Result) bool
-	}{
-		{"memory", []string{known, "hog"}, "mmap: Cannot allocate memory",
-			func(r Result) bool { return r.Status == 99 && near(r.RSSBytes, minMemoryBytes) }},
-		{"disk", []string{"sh", "-c", "cat /dev/zero >/tmp/x; stat -c %s /tmp/x"}, "No space left on device",
-			func(r Result) bool { return strings.HasSuffix(r.LogTail, "\n8388608\n") }},
-		{"shared memory", []string{"sh", "-c", "cat /dev/zero >/dev/shm/x; stat -c %s /dev/shm/x"}, "No space left on device",
-			func(r Result) bool { return strings.HasSuffix(r.LogTail, "\n67108864\n") }},
-		{"processes", []string{"sh", "-c", "b() { b | b & }; b; sleep 100"}, "fork", func(r Result) bool { return r.Limit == "timed out after 1 s" || r.Status == 2 }},
-		{"core", []string{"sh", "-c", "ulimit -c"}, "0\n", Result.OK},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			timeout := time.Minute
-			if tt.name == "processes" {
-				timeout = time.Second
-			}
-			res := do(t, r, Command{Args: tt.args, Timeout: timeout, Peaks: tt.name == "memory"})
-			if !tt.ok(res) || !strings.Contains(res.LogTail, tt.says) {
-				t.Errorf("%+v", res)
-			}
-			if res := do(t, r, Command{Args: []string{"true"}}); !res.OK() {
-				t.Errorf("the next run is not unharmed: %+v", res)
-			}
-		})
 	}
 }
 

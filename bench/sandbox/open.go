@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"patchbench/bench/sandbox/cgroup"
 )
 
 // firstUID is the uid of slot 0; it lies above the ranges that distributions
@@ -25,6 +27,8 @@ type Sandbox struct {
 	facts Facts
 	// bwrap is the path of bubblewrap, "" in unsafe mode.
 	bwrap string
+	// groups bound boxes as a whole; nil where rlimits must do.
+	groups *cgroup.Host
 	// nested says that bubblewrap can forbid user namespaces in the box.
 	nested bool
 	// exe is this binary, opened once: a later upgrade of the file on disk
@@ -57,7 +61,7 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 		return s, nil
 	}
 	if err := s.openBox(ctx); err != nil {
-		f.Close()
+		s.Close()
 		return nil, err
 	}
 	return s, nil
@@ -97,7 +101,28 @@ func (s *Sandbox) openBox(ctx context.Context) error {
 	if err := s.ensureExecutable(); err != nil {
 		return err
 	}
-	return s.selfTest(ctx)
+	groups, missing := cgroup.Find()
+	if missing == nil {
+		s.groups = groups
+		s.facts.Bounds = groups.Name()
+		err := s.selfTest(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		// Whether it was the group that kept the box from its start, the same
+		// test without one shows.
+		missing = err
+		s.groups = nil
+		if err := groups.Close(); err != nil {
+			return fmt.Errorf("sandbox: %w", err)
+		}
+	}
+	if err := s.selfTest(ctx); err != nil {
+		return err
+	}
+	s.facts.Bounds = "rlimits"
+	s.facts.Lost = "memory is bounded for each process and not for the box, and a result does not say that memory or processes ran out: " + missing.Error()
+	return nil
 }
 
 // ensureExecutable makes sure that the uid may execute the binary: one that only
@@ -138,8 +163,15 @@ func (s *Sandbox) ensureExecutable() error {
 // Facts tells which sandbox this is.
 func (s *Sandbox) Facts() Facts { return s.facts }
 
-// Close lets go of the binary. Runners that are still open are not touched.
-func (s *Sandbox) Close() error { return s.exe.Close() }
+// Close lets go of the binary and the groups. Runners that are still open are
+// not touched.
+func (s *Sandbox) Close() error {
+	err := s.exe.Close()
+	if s.groups != nil {
+		err = errors.Join(err, s.groups.Close())
+	}
+	return err
+}
 
 // selfTest starts a box and has a program try to get out of it.
 func (s *Sandbox) selfTest(ctx context.Context) error {

@@ -11,12 +11,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"patchbench/bench/sandbox/cgroup"
 	"patchbench/bench/sandbox/runner"
 )
 
@@ -33,6 +35,10 @@ type Runner struct {
 	mounts []Mount // unsafe mode: how paths inside map to the host
 	tmp    string  // unsafe mode: the folder that stands for /tmp
 	mark   uint64  // of all that it starts
+
+	group *cgroup.Group // nil where there are rlimits only
+	// memory and processes are the group's bounds, in words.
+	memory, processes string
 
 	cmd     *exec.Cmd
 	orders  *os.File
@@ -68,9 +74,16 @@ func (s *Sandbox) Start(ctx context.Context, b Box) (*Runner, error) {
 		r.mounts = append([]Mount{{Host: dir, Inside: "/tmp"}}, b.Mounts...)
 		set.Tmp, set.Empty = dir, []string{dir}
 	}
-	if err := s.launch(r, b, l); err != nil {
-		r.removeTmp()
-		return nil, fmt.Errorf("start box: %w", err)
+	if s.groups != nil {
+		g, err := s.groups.New(s.facts.UID, cgroup.Bounds{MemoryBytes: l.MemoryBytes, Processes: l.Processes})
+		if err != nil {
+			return nil, fmt.Errorf("start box: %w", err)
+		}
+		r.group = g
+		r.memory, r.processes = "out of memory: limit "+runner.Size(l.MemoryBytes), "process limit "+strconv.Itoa(l.Processes)
+	}
+	if err := s.launch(r, b, l, &set); err != nil {
+		return nil, errors.Join(fmt.Errorf("start box: %w", err), r.removeTraces())
 	}
 	stop := context.AfterFunc(ctx, r.kill)
 	defer stop()
@@ -82,8 +95,9 @@ func (s *Sandbox) Start(ctx context.Context, b Box) (*Runner, error) {
 	return r, nil
 }
 
-// launch starts the process with its pipes.
-func (s *Sandbox) launch(r *Runner, b Box, l Limits) error {
+// launch starts the process with its pipes and fills in set which of its
+// descriptors are what.
+func (s *Sandbox) launch(r *Runner, b Box, l Limits, set *runner.Setup) error {
 	orderIn, orderOut, err := os.Pipe()
 	if err != nil {
 		return err
@@ -96,9 +110,21 @@ func (s *Sandbox) launch(r *Runner, b Box, l Limits) error {
 	}
 	// The child's descriptors 3, 4, 5, ... in this order.
 	files := []*os.File{orderIn, answerOut, s.exe}
+	if r.group != nil {
+		inside, enter := r.group.Inside()
+		for i := range inside {
+			if fd := 3 + len(files) + i; enter {
+				set.Enter = append(set.Enter, fd)
+			} else {
+				set.Group = fd
+			}
+		}
+		files = append(files, inside...)
+	}
+	kept := files[2:] // the others are the child's alone
 	defer func() {
 		for _, f := range files {
-			if f != s.exe {
+			if !slices.Contains(kept, f) {
 				f.Close()
 			}
 		}
@@ -113,6 +139,9 @@ func (s *Sandbox) launch(r *Runner, b Box, l Limits) error {
 		attr.Pdeathsig = syscall.SIGKILL
 		if s.drop {
 			attr.Credential = &syscall.Credential{Uid: uint32(s.facts.UID), Gid: uint32(s.facts.UID)}
+		}
+		if r.group != nil && r.group.Runner() != nil {
+			attr.UseCgroupFD, attr.CgroupFD = true, int(r.group.Runner().Fd())
 		}
 		firstData := 3 + len(files)
 		for _, d := range s.madeUp() {
@@ -197,6 +226,9 @@ var errClosed = errors.New("the box was closed")
 // cancelled too and ctx.Err() returned; the runner can be used again.
 func (r *Runner) ask(ctx context.Context, o runner.Order, wait time.Duration) (runner.Answer, error) {
 	a, err := r.exchange(ctx, o, wait)
+	if err == nil && len(a.Results) > 0 {
+		err = r.nameLimit(blamed(a.Results))
+	}
 	// A runner that ends kills its program, and may still tell of that as if the
 	// program had ended by itself.
 	if over := r.over.Load(); over != nil && ctx.Err() == nil {
@@ -206,6 +238,11 @@ func (r *Runner) ask(ctx context.Context, o runner.Order, wait time.Duration) (r
 }
 
 func (r *Runner) exchange(ctx context.Context, o runner.Order, wait time.Duration) (runner.Answer, error) {
+	if r.group != nil {
+		if err := r.group.Begin(); err != nil {
+			return runner.Answer{}, err
+		}
+	}
 	if err := r.encode.Encode(o); err != nil {
 		return runner.Answer{}, r.gone(err)
 	}
@@ -323,6 +360,42 @@ func (r *Runner) mapEnv(vars []string) []string {
 	return env
 }
 
+// blamed gives the result of the job that a bound of the box ended: the first that
+// failed by itself, else the last.
+func blamed(results []Result) *Result {
+	for i := range results {
+		if !results[i].OK() && results[i].NotStarted == "" {
+			return &results[i]
+		}
+	}
+	return &results[len(results)-1]
+}
+
+// nameLimit says in a result that the box's group ended the program, if it did.
+// The kernel tells the program no reason.
+func (r *Runner) nameLimit(res *Result) error {
+	if r.group == nil {
+		return nil
+	}
+	hit, err := r.group.End()
+	if err != nil {
+		return err
+	}
+	switch {
+	case hit.Memory > 0:
+		// Also when the program went on without the process that was killed.
+		res.Limit = r.memory
+	case hit.Processes > 0 && res.Limit != "":
+		res.Limit = r.processes + ", then " + res.Limit
+	case hit.Processes > 0 && !res.OK() && res.NotStarted == "":
+		res.Limit = r.processes
+	default:
+		return nil
+	}
+	res.Status, res.Signal = -1, ""
+	return nil
+}
+
 // Path gives the path under which programs see a path inside the box: itself,
 // and in unsafe mode, where there is no box, the host's path by the Box's
 // mounts. Command.Dir, Stdin and the values of Env (paths, also several with
@@ -354,7 +427,7 @@ func (r *Runner) Close() error {
 			r.kill()
 			<-r.exited
 		}
-		err = r.removeTmp()
+		err = r.removeTraces()
 	})
 	return err
 }
@@ -368,7 +441,13 @@ func (r *Runner) kill() {
 	}
 }
 
-func (r *Runner) removeTmp() error {
+// removeTraces removes what there is of the box on the host.
+func (r *Runner) removeTraces() error {
+	if r.group != nil {
+		if err := r.group.Remove(); err != nil {
+			return err
+		}
+	}
 	if r.tmp == "" {
 		return nil
 	}

@@ -54,6 +54,12 @@ type Facts struct {
 	Name   string // "bubblewrap 0.8.0", or "none"
 	UID    int    // that programs run under
 	Unsafe bool
+	// Bounds is how memory and processes are bounded: "cgroup v2", "cgroup v1" or
+	// "rlimits"; "" in unsafe mode.
+	Bounds string
+	// Lost says what rlimits do not bound, why there is no cgroup and what to do;
+	// "" when there is one.
+	Lost string
 	// StartCost is how long the start of a box took in the self-test, until the
 	// runner in it answered. It is never part of a Result.
 	StartCost time.Duration

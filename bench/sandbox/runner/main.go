@@ -20,11 +20,29 @@ import (
 // ends the process. restrict is called in a box, on the thread that will start
 // all programs, to refuse them system calls.
 func Main(restrict func() error) {
-	if err := serve(restrict); err != nil {
+	if err := apart(func() error { return serve(restrict) }); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// apart runs f on a thread of its own that is not the process's first. A cgroup
+// of version 1 takes a process for its first thread: for whose memory counts, and
+// for whom to kill when there is none left.
+func apart(f func() error) error {
+	done := make(chan error)
+	go func() {
+		// Programs are forked from this thread: a parent's death signal and a
+		// trace belong to a thread, and this one lasts.
+		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			done <- apart(f) // while the first thread is held here
+			return
+		}
+		done <- f()
+	}()
+	return <-done
 }
 
 // host is the runner: it lives inside the box beside the programs, as pid 1, or
@@ -36,9 +54,6 @@ type host struct {
 
 // serve answers orders until there are no more.
 func serve(restrict func() error) error {
-	// Programs are forked from this thread: a parent's death signal and a trace
-	// belong to a thread, and this one lasts.
-	runtime.LockOSThread()
 	var st unix.Stat_t
 	if unix.Fstat(OrderFD, &st) != nil || unix.Fstat(AnswerFD, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return errors.New(Arg + " is started by the bot itself, never by hand")
@@ -137,6 +152,12 @@ func (h *host) begin(restrict func() error) error {
 			return fmt.Errorf("runner: become the parent of orphans: %w", err)
 		}
 	}
+	for _, fd := range h.Enter {
+		if _, err := unix.Write(fd, []byte("0")); err != nil {
+			return fmt.Errorf("runner: enter the cgroup: %w", err)
+		}
+		unix.Close(fd)
+	}
 	if h.Boxed {
 		if err := restrict(); err != nil {
 			return err
@@ -147,16 +168,16 @@ func (h *host) begin(restrict func() error) error {
 		name       string
 		which      int
 		soft, hard uint64
-		boxed      bool
+		set        bool
 	}{
-		{"core", unix.RLIMIT_CORE, 0, 0, false},
-		{"stack", unix.RLIMIT_STACK, 8 << 20, unix.RLIM_INFINITY, false},
-		{"open files", unix.RLIMIT_NOFILE, 4096, 65536, false},
-		{"memory", unix.RLIMIT_DATA, uint64(h.Limits.MemoryBytes), uint64(h.Limits.MemoryBytes), false},
+		{"core", unix.RLIMIT_CORE, 0, 0, true},
+		{"stack", unix.RLIMIT_STACK, 8 << 20, unix.RLIM_INFINITY, true},
+		{"open files", unix.RLIMIT_NOFILE, 4096, 65536, true},
+		{"memory", unix.RLIMIT_DATA, uint64(h.Limits.MemoryBytes), uint64(h.Limits.MemoryBytes), !h.bounded()},
 		// Outside a box the bound is over all that the user runs.
-		{"processes", unix.RLIMIT_NPROC, uint64(h.Limits.Processes), uint64(h.Limits.Processes), true},
+		{"processes", unix.RLIMIT_NPROC, uint64(h.Limits.Processes), uint64(h.Limits.Processes), h.Boxed && !h.bounded()},
 	} {
-		if l.boxed && !h.Boxed {
+		if !l.set {
 			continue
 		}
 		var now syscall.Rlimit

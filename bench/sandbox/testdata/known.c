@@ -197,6 +197,15 @@ int main(int argc, char **argv)
 		while (wait(0) > 0)
 			;
 		say_peak();
+	} else if (!strcmp(what, "herd")) {
+		for (int i = 0; i < n; i++)
+			if (fork() == 0) {
+				touch(m);
+				for (;;)
+					pause();
+			}
+		while (wait(0) > 0)
+			;
 	} else if (!strcmp(what, "exec")) {
 		touch(n);
 		execl("/proc/self/exe", "known", "resident", "0", NULL);

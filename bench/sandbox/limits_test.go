@@ -1,0 +1,130 @@
+package sandbox
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// bounds runs a test in boxes that a group bounds, if this machine has groups,
+// and in boxes that rlimits bound.
+func bounds(t *testing.T, test func(*testing.T, *Sandbox)) {
+	t.Run("group", func(t *testing.T) {
+		s := openBoxed(t)
+		if s.groups == nil {
+			t.Skip(s.Facts().Lost)
+		}
+		test(t, s)
+	})
+	t.Run("rlimits", func(t *testing.T) {
+		s := openBoxed(t)
+		if s.groups != nil {
+			if err := s.groups.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s.groups = nil
+		}
+		test(t, s)
+	})
+}
+
+// TestLimits has programs take all that they can get, beside a program in
+// another box that goes on as if nothing were.
+func TestLimits(t *testing.T) {
+	bounds(t, func(t *testing.T, s *Sandbox) {
+		grouped := s.groups != nil
+		small, known := knownBox(t, s, Limits{MemoryBytes: minMemoryBytes, Processes: 64, DiskBytes: 8 << 20, OutputBytes: 1 << 20})
+		large, _ := knownBox(t, s, Limits{MemoryBytes: minMemoryBytes, OutputBytes: 1 << 20})
+		sh := func(line string) Command { return Command{Args: []string{"sh", "-c", line}} }
+		timed := func(c Command) Command { c.Timeout = time.Second; return c }
+		for _, tt := range []struct {
+			name  string
+			r     *Runner
+			c     Command
+			group string // the Limit with a group; A|B is either, by what the kernel grants
+			other string // the Limit with rlimits; - is that these do not bound it
+			says  string // the output has where no limit is named
+		}{
+			{"100 GB at once", small, Command{Args: []string{known, "resident", "100000000000"}, Peaks: true}, "|out of memory: limit 256 MiB", "", "mmap: Cannot allocate memory"},
+			{"memory bit by bit", small, Command{Args: []string{known, "hog"}}, "out of memory: limit 256 MiB", "", "mmap: Cannot allocate memory"},
+			{"memory bit by bit, followed", small, Command{Args: []string{known, "hog"}, Peaks: true}, "out of memory: limit 256 MiB", "", "mmap: Cannot allocate memory"},
+			{"memory below a shell that goes on", small, sh(known + " hog; true"), "out of memory: limit 256 MiB", "", "mmap: Cannot allocate memory"},
+			{"many that are small", small, Command{Args: []string{known, "herd", "50", "8000000"}}, "out of memory: limit 256 MiB", "-", ""},
+			{"memory in files", large, sh("exec cat /dev/zero >/tmp/x"), "out of memory: limit 256 MiB", "-", ""},
+			{"a fork bomb", small, timed(sh("b() { b | b & }; b; sleep 100")), "process limit 64|process limit 64, then timed out after 1 s", "|timed out after 1 s", "fork"},
+			{"too many processes, then the end", small, sh("i=0; while [ $i -lt 100 ]; do sleep 100 & i=$((i+1)); done"), "process limit 64", "", "fork"},
+			{"disk", small, sh("cat /dev/zero 2>&1 >/tmp/x; stat -c %s /tmp/x"), "", "", "No space left on device\n8388608\n"},
+			{"shared memory", small, sh("cat /dev/zero 2>&1 >/dev/shm/x; stat -c %s /dev/shm/x"), "", "", "No space left on device\n67108864\n"},
+			{"core", small, sh("ulimit -c"), "", "", "0\n"},
+			{"endless output", small, Command{Args: []string{"yes"}}, "printed more than 1 MiB", "printed more than 1 MiB", ""},
+			{"deaf and in sessions of its own", small, timed(sh("trap '' TERM INT HUP; setsid sh -c 'trap \"\" TERM; sleep 1000' & (setsid sleep 1000 &); sleep 1000")),
+				"timed out after 1 s", "timed out after 1 s", ""},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				want := tt.other
+				if grouped {
+					want = tt.group
+				}
+				if want == "-" {
+					t.Skip("rlimits bound each process alone")
+				}
+				unharmed := neighbour(t, s)
+				res := do(t, tt.r, tt.c)
+				if !slices.Contains(strings.Split(want, "|"), res.Limit) {
+					t.Errorf("limit %q, want %q: %+v", res.Limit, want, res)
+				}
+				if res.Limit != "" && (res.OK() || res.Status != -1 || res.Signal != "") {
+					t.Errorf("a limit, and yet: %+v", res)
+				}
+				if res.Limit == "" && !strings.Contains(res.LogTail, tt.says) {
+					t.Errorf("%q is not said: %+v", tt.says, res)
+				}
+				unharmed()
+				if res := do(t, tt.r, sh("exec 2>&1; ls /tmp/* /dev/shm/*; for p in /proc/[0-9]*; do case $p in /proc/1|/proc/$$) ;; *) echo $p; exit 1;; esac; done")); !res.OK() {
+					t.Errorf("the next run is not unharmed: %+v", res)
+				}
+			})
+		}
+	})
+}
+
+// neighbour starts a program in another box that takes memory, processes and
+// disk now and then; unharmed ends it, and says whether it got them all.
+func neighbour(t *testing.T, s *Sandbox) (unharmed func()) {
+	t.Helper()
+	dir := workDir(t)
+	up := pipeFile(t, dir, "up")
+	if err := s.Own(dir); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, s, Box{Mounts: []Mount{{Host: dir, Inside: "/build/out", Write: true}}, Limits: Limits{MemoryBytes: minMemoryBytes, Processes: 64, DiskBytes: 8 << 20}})
+	type outcome struct {
+		res Result
+		err error
+	}
+	done := make(chan outcome)
+	go func() {
+		res, err := r.Do(context.Background(), Command{Dir: "/build/out", Args: []string{"sh", "-eu", "-c", `
+			echo up >up
+			while [ ! -e enough ]; do
+				(head -c 4000000 /dev/zero >/tmp/x; sort /tmp/x | wc -c >/tmp/y)
+				[ $(cat /tmp/y) = 4000001 ]
+				sleep 0.05
+			done`}})
+		done <- outcome{res, err}
+	}()
+	waitFor(t, up)
+	return func() {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "enough"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-done; got.err != nil || !got.res.OK() {
+			t.Errorf("the program in another box: %+v, %v", got.res, got.err)
+		}
+	}
+}
