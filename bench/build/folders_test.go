@@ -1,0 +1,110 @@
+package build
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"patchbench/bench"
+)
+
+// TestTwoFolders builds the same C and Go programs in two folders without a box,
+// where each has its folder embedded, and build ids that come of it. The builds
+// must be known as the same, and as another where a constant differs. (In a box
+// the folder has one name for all: TestSameBuild.)
+func TestTwoFolders(t *testing.T) {
+	const paths = `-DWHERE="\"$PWD\""`
+	where := []string{"parse.c", "#include \"kit.h\"=>#include \"kit.h\"\nconst char *const where = WHERE;"}
+	tests := []struct {
+		name, program, run, tool string
+		changes, embed           []string
+	}{
+		{"C", "c", `gcc -g -O2 -Wl,--build-id ` + paths + ` -o kit main.c parse.c`, "gcc", []string{"main.c", "%ld=>%lx"}, where},
+		{"C, position dependent", "c", `gcc -g -O2 -no-pie -Wl,--build-id ` + paths + ` -o kit main.c parse.c`, "gcc", []string{"main.c", "%ld=>%lx"}, where},
+		{"Go", "go", `go build -buildvcs=false -o kit .`, "go", []string{"main.go", "n += len=>n -= len"}, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			need(t, test.tool)
+			suite := bench.Suite{Build: bench.Recipe{Run: sh(test.run), Keep: []string{"kit"}}, Benchmarks: line("./kit 1 2 3")}
+			if test.tool == "go" {
+				suite.Build.Env = map[string]string{"GOCACHE": goCache(t)}
+			}
+			b := New(open(t, true), &suite, Options{})
+			// As an evaluation's: names of one length, since a program that embeds
+			// them lies elsewhere in memory when they grow.
+			top := folder(t)
+			at := func(version int, changes ...string) bench.Build {
+				t.Helper()
+				dir := filepath.Join(top, fmt.Sprintf("v%03d", version))
+				checkout(t, dir, test.program, append(changes, test.embed...)...)
+				made, err := b.Build(t.Context(), version, dir)
+				if err != nil || made.State != bench.Built {
+					t.Fatalf("version %d: %+v, %v", version, made, err)
+				}
+				return made
+			}
+			base, again, other := at(0), at(1), at(2, test.changes...)
+			if base.Digest != again.Digest {
+				t.Error("the same source built in two folders gives two digests")
+			}
+			if base.Digest == other.Digest {
+				t.Error("another program has the same digest")
+			}
+			// It would prove nothing if the files had neither folders nor ids in them.
+			for _, made := range []bench.Build{base, again} {
+				if !bytes.Contains(read(t, filepath.Join(made.Dir, "src/kit")), []byte(filepath.Join(made.Dir, "src"))) {
+					t.Errorf("the program does not hold the name of its folder %s", made.Dir)
+				}
+			}
+			if one, two := buildID(t, base), buildID(t, again); one == "" || one == two {
+				t.Errorf("build ids %q and %q: want two", one, two)
+			}
+		})
+	}
+}
+
+// goCache is the cache of whoever runs the test, so that Go's own packages are
+// not compiled anew.
+func goCache(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// buildID is the id that a linker has put into a build's program, "" for none.
+func buildID(t *testing.T, made bench.Build) string {
+	t.Helper()
+	f, err := elf.Open(filepath.Join(made.Dir, "src/kit"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, note := range []string{".note.go.buildid", ".note.gnu.build-id"} {
+		if s := f.Section(note); s != nil {
+			data, err := s.Data()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(data)
+		}
+	}
+	return ""
+}
