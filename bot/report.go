@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -9,7 +11,9 @@ import (
 	"patchbench/bench"
 	"patchbench/bot/report"
 	"patchbench/bot/report/html"
+	"patchbench/bot/report/layout"
 	"patchbench/bot/report/long"
+	"patchbench/bot/report/machines"
 	"patchbench/bot/report/markdown"
 	"patchbench/store"
 )
@@ -48,10 +52,13 @@ func (f *formatFlag) write(w io.Writer, e *store.Evaluation) error {
 }
 
 type reportCommand struct {
-	ID string `arg:"" optional:"" help:"The evaluation, or the start of its id; without it the evaluations are listed."`
+	IDs []string `arg:"" optional:"" name:"id" help:"The evaluation, or the start of its id; several of one series, each on its own machine, are set side by side; without any the evaluations are listed."`
 	storeFlag
-	Format string `enum:"text,json,markdown,html" default:"text" help:"text, json, markdown or html."`
-	Long   bool   `help:"Text with every row of every version: mean, deviation, extremes, factor."`
+	Format  string   `enum:"text,json,markdown,html" default:"text" help:"text, json, markdown or html."`
+	Long    bool     `help:"Text with every row of every version: mean, deviation, extremes, factor."`
+	Rows    []string `placeholder:"NAMES" help:"Tables with these in rows, the outermost first: benchmark, params or one parameter's name, machine, version, metric."`
+	Columns []string `placeholder:"NAMES" help:"The same for columns. What is in neither gets a table for each of its values."`
+	Metrics []string `placeholder:"NAMES" help:"The quantities in such tables; wall(user) puts one behind another. Default: all that are tested."`
 }
 
 func (c *reportCommand) Run(ctx context.Context, t *terminal) error {
@@ -60,17 +67,48 @@ func (c *reportCommand) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	defer s.Close()
-	if c.ID == "" {
-		return c.list(ctx, t, s)
-	}
-	e, err := s.Evaluation(ctx, c.ID)
-	if err != nil {
-		return usage(err)
-	}
+	chosen := len(c.Rows)+len(c.Columns)+len(c.Metrics) > 0
 	switch {
-	case c.Long && c.Format != "text":
+	case c.Format != "text" && c.Long:
 		return usage(fmt.Errorf("--long is a form of the text, not of %s", c.Format))
-	case c.Long:
+	case c.Format != "text" && chosen:
+		return usage(fmt.Errorf("--rows, --columns and --metrics lay out the text, not %s", c.Format))
+	case c.Long && chosen:
+		return usage(errors.New("--long has its own tables: leave --rows, --columns and --metrics out"))
+	case len(c.IDs) == 0 && (c.Long || chosen):
+		return usage(errors.New("no evaluation is named: bot report lists them"))
+	case len(c.IDs) == 0:
+		return c.list(ctx, t, s)
+	case len(c.IDs) > 1 && (c.Long || c.Format != "text"):
+		return usage(errors.New("several evaluations are shown side by side as text alone; name one for another format"))
+	}
+	var all []*store.Evaluation
+	for _, id := range c.IDs {
+		e, err := s.Evaluation(ctx, id)
+		if err != nil {
+			return usage(err)
+		}
+		all = append(all, e)
+	}
+	if chosen {
+		if err := machines.Check(all); err != nil {
+			return usage(err)
+		}
+		var b bytes.Buffer
+		if err := layout.Write(&b, all, layout.Options{Rows: c.Rows, Columns: c.Columns, Metrics: c.Metrics}); err != nil {
+			return usage(err)
+		}
+		_, err := b.WriteTo(t.stdout)
+		return err
+	}
+	if len(all) > 1 {
+		if err := machines.Check(all); err != nil {
+			return usage(err)
+		}
+		return machines.Write(t.stdout, all)
+	}
+	e := all[0]
+	if c.Long {
 		samples, err := allSamples(ctx, e, s)
 		if err != nil {
 			return err

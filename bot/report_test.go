@@ -75,8 +75,59 @@ func TestReportFormats(t *testing.T) {
 			}
 		})
 	}
-	if status, _, stderr := runBot("report", "20260301", "--store", path, "--long", "--format", "html"); status != statusUsage || !strings.Contains(stderr, "--long") {
-		t.Errorf("--long with HTML: status %d, %s", status, stderr)
+}
+
+// TestReportLayouts has rows and columns of the reader's choice, and the same
+// series on two machines.
+func TestReportLayouts(t *testing.T) {
+	path := kept(t)
+	s, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, there := cases.All["planted"](), cases.Other(cases.All["planted"](), 2.4, 0)
+	for _, b := range []cases.Builder{here, there} {
+		b.Created = time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
+		if err := s.Save(t.Context(), b.Evaluation); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		has    string // of both outputs
+	}{
+		{"rows and columns", []string{here.ID, "--rows", "benchmark", "--columns", "version", "--metrics", "cpu"}, 0, "  hash     412.3  +-1.6     433.3 +-1.7   +5.1 %"},
+		{"a metric alone", []string{here.ID, "--metrics", "rss"}, 0, "  table  rss   64.00"},
+		{"one behind another", []string{here.ID, "--rows", "version", "--columns", "benchmark", "--metrics", "wall(user)"}, 0, "wall (user), in ms"},
+		{"two machines", []string{here.ID, there.ID}, 0, "  hash cpu     +5.1 % (4.7 .. 5.5)     0.00 %= (-0.40 .. 0.44)"},
+		{"two machines in columns", []string{here.ID, there.ID, "--rows", "benchmark,version", "--columns", "machine", "--metrics", "cpu"}, 0, "bench1"},
+		{"two series", []string{here.ID, "20260301"}, statusUsage, "not of the same code"},
+		{"two series in columns", []string{here.ID, "20260301", "--columns", "machine"}, statusUsage, "not of the same code"},
+		{"an unknown dimension", []string{here.ID, "--rows", "colour"}, statusUsage, `no dimension "colour": there are benchmark, params, machine, version, metric`},
+		{"a dimension twice", []string{here.ID, "--rows", "version", "--columns", "version"}, statusUsage, "named twice"},
+		{"an unknown metric", []string{here.ID, "--metrics", "joules"}, statusUsage, `no metric "joules" was measured: there are cpu, rss, user, wall`},
+		{"not a metric", []string{here.ID, "--metrics", "wall(user"}, statusUsage, "as wall(user)"},
+		{"long and HTML", []string{here.ID, "--long", "--format", "html"}, statusUsage, "--long"},
+		{"long and columns", []string{here.ID, "--long", "--columns", "version"}, statusUsage, "--long has its own tables"},
+		{"columns and JSON", []string{here.ID, "--columns", "version", "--format", "json"}, statusUsage, "lay out the text, not json"},
+		{"two machines as HTML", []string{here.ID, there.ID, "--format", "html"}, statusUsage, "as text alone"},
+		{"no evaluation", []string{"--columns", "version"}, statusUsage, "no evaluation is named"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := append([]string{"report", "--store", path}, c.args...)
+			status, out, stderr := runBot(args...)
+			if status != c.status || !strings.Contains(out+stderr, c.has) || (status == 0) != (stderr == "") {
+				t.Fatalf("status %d, stderr %q, output:\n%s", status, stderr, out)
+			}
+			if _, again, _ := runBot(args...); again != out {
+				t.Error("the second time gives other bytes")
+			}
+		})
 	}
 }
 
