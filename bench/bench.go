@@ -374,14 +374,21 @@ type Failure struct {
 
 // Host is the machine that an evaluation ran on. Comparisons never cross two.
 type Host struct {
-	Name       string  `json:"name"`
-	CPU        string  `json:"cpu"`
-	Cores      int     `json:"cores"`
-	Governor   string  `json:"governor,omitempty"`
-	Kernel     string  `json:"kernel"`
-	Memory     int64   `json:"memory_bytes"`
-	Compiler   string  `json:"compiler,omitempty"`
-	Sandbox    string  `json:"sandbox"`
+	Name     string `json:"name"`
+	CPU      string `json:"cpu"`
+	Cores    int    `json:"cores"`
+	Governor string `json:"governor,omitempty"`
+	Kernel   string `json:"kernel"`
+	Memory   int64  `json:"memory_bytes"`
+	// Compiler has the versions of the compilers that programs see, each by the
+	// first line that it prints of itself, with "; " between them.
+	Compiler string `json:"compiler,omitempty"`
+	Sandbox  string `json:"sandbox"`
+	// SandboxDigest is that of the sandbox's program and box; "" for no sandbox.
+	SandboxDigest string `json:"sandbox_digest,omitempty"`
+	// Autogroup says that the kernel shares the processors among sessions
+	// (sched_autogroup_enabled), so that nice does nothing between two of them.
+	Autogroup  bool    `json:"autogroup,omitempty"`
 	LoadBefore float64 `json:"load_before"` // 1-minute load average
 	LoadAfter  float64 `json:"load_after"`
 	// PressureBefore and PressureAfter are the share of time, 0..1, in which

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,12 +19,18 @@ import (
 // virtual machines.
 const governorFile = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
 
+// autogroupFile says whether the kernel makes a scheduling group of each session.
+const autogroupFile = "/proc/sys/kernel/sched_autogroup_enabled"
+
 // HostFacts tells what this machine is, with its load and pressure now, as those
-// before the evaluation. sandbox names the sandbox in use. What cannot be found
-// out is empty or 0, pressure is negative then. The compiler, which takes
-// running a program, is told by Sampler.Compiler.
-func HostFacts(sandbox string) bench.Host {
-	h := bench.Host{Sandbox: sandbox, Cores: runtime.NumCPU(), Governor: firstLine(readFile(governorFile))}
+// before the evaluation. sandbox names the sandbox in use, digest is its digest.
+// What cannot be found out is empty or 0, pressure is negative then. The
+// compilers, which takes running programs, are told by Sampler.Compiler.
+func HostFacts(sandbox, digest string) bench.Host {
+	h := bench.Host{
+		Sandbox: sandbox, SandboxDigest: digest, Cores: runtime.NumCPU(),
+		Governor: firstLine(readFile(governorFile)), Autogroup: firstLine(readFile(autogroupFile)) == "1",
+	}
 	h.Name, _ = os.Hostname()
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
@@ -68,20 +75,26 @@ func readProc(proc string, h *bench.Host) {
 	}
 }
 
-// Compiler is the first line that `cc --version` prints in the base's box, ""
-// where there is no cc.
+// compilers are the programs whose versions are told, with how each is asked.
+var compilers = [][]string{
+	{"cc", "--version"}, {"clang", "--version"}, {"go", "version"}, {"rustc", "--version"}, {"javac", "--version"}, {"python3", "--version"},
+}
+
+// Compiler tells the versions of the compilers and interpreters in the base's box:
+// the first line that each prints of itself, "" where there is none.
 func (s *Sampler) Compiler(ctx context.Context) (string, error) {
-	all, err := s.slots[0].do(ctx, job{Command: sandbox.Command{
-		Args: []string{"cc", "--version"}, Dir: srcDir, Timeout: 10 * time.Second, KeepStdout: 4096,
-	}})
-	if err != nil {
-		return "", first(ctx.Err(), err)
+	var found []string
+	for _, args := range compilers {
+		all, err := s.slots[0].do(ctx, job{Command: sandbox.Command{Args: args, Dir: srcDir, Timeout: 10 * time.Second, KeepStdout: 4096}})
+		if err != nil {
+			return "", first(ctx.Err(), err)
+		}
+		res := all[0]
+		if line := firstLine(string(res.Stdout)); res.OK() && line != "" && !slices.Contains(found, line) {
+			found = append(found, line)
+		}
 	}
-	res := all[0]
-	if !res.OK() {
-		return "", nil
-	}
-	return firstLine(string(res.Stdout)), nil
+	return strings.Join(found, "; "), nil
 }
 
 func readFile(name string) string {

@@ -178,7 +178,11 @@ func (r *run) prepare(ctx context.Context, in Input) (err error) {
 	if r.sandbox, err = sandbox.Open(ctx, r.Sandbox); err != nil {
 		return err
 	}
-	r.begin(in)
+	digest, err := r.sandbox.Digest()
+	if err != nil {
+		return err
+	}
+	r.begin(in, digest)
 	if r.Resume != "" {
 		if err := r.resume(ctx); err != nil {
 			return err
@@ -269,11 +273,11 @@ func (r *run) readSuite() (err error) {
 }
 
 // begin fills in all that is known before anything is built.
-func (r *run) begin(in Input) {
+func (r *run) begin(in Input, sandboxDigest string) {
 	e := &store.Evaluation{
 		ID: r.ID, Created: r.Now().UTC().Truncate(time.Second), Series: in.Series, Base: r.stack.Base,
 		Suite: store.SuiteName{Name: r.suite.Name, Digest: r.suite.Digest},
-		Host:  sample.HostFacts(r.sandbox.Facts().Name), Seed: r.Seed, Margin: r.Margin, FixedRounds: r.Rounds,
+		Host:  sample.HostFacts(r.sandbox.Facts().Name, sandboxDigest), Seed: r.Seed, Margin: r.Margin, FixedRounds: r.Rounds,
 		Conflict: r.stack.Conflict, NotTried: r.stack.NotTried,
 		// Until the end is reached: the record may outlive a killed process.
 		Verdict: bench.Unclear, Headline: "unclear: unfinished: the bot ended before this evaluation did",

@@ -109,6 +109,7 @@ func (r *run) differs(old *store.Evaluation) string {
 		{"the processor", fmt.Sprintf("%s, %d cores", a.CPU, a.Cores), fmt.Sprintf("%s, %d cores", b.CPU, b.Cores)},
 		{"the kernel", a.Kernel, b.Kernel},
 		{"the sandbox", a.Sandbox, b.Sandbox},
+		{"the sandbox's digest", a.SandboxDigest, b.SandboxDigest},
 	} {
 		if x.old != x.now {
 			return fmt.Sprintf("%s was %s and is %s: start a new evaluation", x.what, x.old, x.now)

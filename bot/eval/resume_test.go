@@ -15,7 +15,7 @@ func evaluation() *store.Evaluation {
 	return &store.Evaluation{
 		ID: "20261130-abcdef", Seed: 7, FixedRounds: 20, Stopped: store.StoppedInterrupted,
 		Suite: store.SuiteName{Name: "kit", Digest: "d1"},
-		Host:  bench.Host{Name: "m", CPU: "c", Cores: 2, Kernel: "Linux 6.1", Sandbox: "bubblewrap 0.8.0", Compiler: "cc 12"},
+		Host:  bench.Host{Name: "m", CPU: "c", Cores: 2, Kernel: "Linux 6.1", Sandbox: "bubblewrap 0.8.0", SandboxDigest: "s1", Compiler: "cc 12"},
 		Versions: []bench.Version{
 			{N: 0, Name: "base", Tree: "t0", Digest: "b0"}, {N: 1, Name: "1/2", Tree: "t1", Digest: "b1"}, {N: 2, Name: "2/2", Tree: "t2"}},
 	}
@@ -38,6 +38,7 @@ func TestDiffers(t *testing.T) {
 		"processor":      {func(r *run) { r.e.Host.Cores = 4 }, "the processor was c, 2 cores and is c, 4 cores"},
 		"kernel":         {func(r *run) { r.e.Host.Kernel = "Linux 6.2" }, "the kernel was Linux 6.1 and is Linux 6.2"},
 		"sandbox":        {func(r *run) { r.e.Host.Sandbox = "none" }, "the sandbox was bubblewrap 0.8.0 and is none"},
+		"sandbox digest": {func(r *run) { r.e.Host.SandboxDigest = "s2" }, "the sandbox's digest was s1 and is s2"},
 		"another tree":   {func(r *run) { r.e.Versions[1].Tree = "u" }, "its 1/2 has tree t1"},
 		"fewer versions": {func(r *run) { r.e.Versions = r.e.Versions[:2] }, "it has 3 versions and this series 2"},
 	}
