@@ -198,7 +198,7 @@ func Compare(versions []bench.Version, samples []bench.Sample, failures []bench.
 	for _, r := range rows {
 		weights += r.weight(pl)
 	}
-	var res Result
+	res := Result{Warnings: waits(rows)}
 	needs := make([][]int, len(rows))
 	busy := map[string]bool{} // benchmarks whose cpu time is open
 	for i, r := range rows {

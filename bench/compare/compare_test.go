@@ -3,6 +3,8 @@ package compare
 import (
 	"math"
 	"math/rand/v2"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -330,6 +332,97 @@ func TestWarnings(t *testing.T) {
 			if flagged(s) {
 				t.Errorf("%s: false %s at %d", name, s.Verdict, s.N)
 			}
+		}
+	}
+}
+
+// The level of all versions shifts when the machine changes its speed; drift, a
+// patch and plain noise are none of that.
+func TestSpeedChange(t *testing.T) {
+	shifted := func(by float64, from, to int) func(s *bench.Sample) {
+		return func(s *bench.Sample) {
+			if s.Round >= from && s.Round < to {
+				s.Value *= 1 + by
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		rounds int
+		sd     float64
+		change func(*bench.Sample)
+		want   string
+	}{
+		{"slower", 20, .01, shifted(.3, 9, 99), "from round 9 on all versions are (29|30|31) % higher: the machine changed its speed"},
+		{"faster", 20, .01, shifted(-.2, 15, 99), "from round 15 on all versions are (19|20|21) % lower: the machine changed its speed"},
+		{"a little", 40, .005, shifted(.06, 21, 99), "from round 21 on all versions are 6 % higher: the machine changed its speed"},
+		{"in a noisy row", 40, .04, shifted(.5, 21, 99), "from round 21 on all versions are (4[7-9]|5[0-3]) % higher: the machine changed its speed"},
+		{"less than worth a word", 20, .002, shifted(.03, 11, 99), ""},
+		{"one round only", 20, .01, shifted(.3, 11, 12), ""},
+		{"drift", 20, .01, func(s *bench.Sample) { s.Value *= 1 + .01*float64(s.Round) }, ""},
+		{"noise", 20, .3, shifted(0, 0, 0), ""},
+		{"a patch", 20, .01, func(s *bench.Sample) {
+			if s.Version >= 2 {
+				s.Value *= 1.3
+			}
+		}, ""},
+		{"too few rounds to tell", 6, .01, shifted(.3, 4, 99), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for seed := range uint64(5) {
+				s := made(bench.CPU, "b", []float64{1, 1, 1, 1}, c.rounds, c.sd, seed)
+				for i := range s {
+					c.change(&s[i])
+				}
+				var got []string
+				for _, w := range Compare(builtVersions(4), s, nil, Options{Seed: seed, Final: true}).Comparisons[0].Warnings {
+					if strings.Contains(w, "speed") {
+						got = append(got, w)
+					}
+				}
+				text := strings.Join(got, "; ")
+				if ok, err := regexp.MatchString("^"+c.want+"$", text); err != nil || !ok {
+					t.Errorf("seed %d: %q, want %q", seed, text, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestWaits(t *testing.T) {
+	run := func(name string, rounds int, psi func(round int) float64) []bench.Sample {
+		s := made(bench.Wall, name, []float64{2, 2}, rounds, 0, 1)
+		for i := range s {
+			if x := psi(s[i].Round); x != -1 {
+				s[i].Covariates = map[string]float64{"psi_ns": x}
+			}
+		}
+		return s
+	}
+	some := func(of int) func(int) float64 {
+		return func(round int) float64 {
+			if round <= of {
+				return 1.5e9
+			}
+			return 1e8
+		}
+	}
+	unknown := func(int) float64 { return -1 }
+	for name, c := range map[string]struct {
+		s    []bench.Sample
+		want []string
+	}{
+		"idle":     {run("a", 20, some(0)), nil},
+		"a hiccup": {run("a", 20, some(1)), nil},
+		"unknown":  {run("a", 20, unknown), nil},
+		"busy":     {run("a", 20, some(5)), []string{"a: in 10 of 40 runs programs waited for a CPU for more than half of the time"}},
+		"in some": {slices.Concat(run("a", 10, some(10)), run("b", 10, some(0)), run("c", 10, some(2))),
+			[]string{"a and c: in 24 of 40 runs programs waited for a CPU for more than half of the time"}},
+		"in many": {slices.Concat(run("a", 2, some(2)), run("b", 2, some(2)), run("c", 2, some(2)), run("d", 2, some(2)), run("e", 2, some(2))),
+			[]string{"a, b, c and 2 more: in 20 of 20 runs programs waited for a CPU for more than half of the time"}},
+	} {
+		if d := cmp.Diff(c.want, Compare(builtVersions(2), c.s, nil, Options{}).Warnings); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}
 }

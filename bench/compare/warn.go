@@ -145,3 +145,56 @@ func split(x []float64, atLeast int) (at int, diff, d float64) {
 	}
 	return at, diff, d
 }
+
+// When a run counts as one that waited: something waited for a CPU for more than
+// waitShare of its time; and when that is worth a word: in more than waitRuns of a
+// benchmark's runs.
+const (
+	waitShare = 0.5
+	waitRuns  = 0.1
+	waitNamed = 3 // benchmarks named
+)
+
+// waits says in which benchmarks programs waited for a CPU, by the pressure that
+// the kernel told of each run.
+func waits(rows []*row) []string {
+	var names []string
+	waited, all := 0, 0
+	for _, r := range rows {
+		if r.metric.Name != bench.Wall.Name || r.metric.Unit != bench.Second {
+			continue
+		}
+		n, of := 0, 0
+		for _, rounds := range r.all {
+			for _, c := range rounds {
+				psi, ok := c.covariates["psi_ns"]
+				if !ok || !(psi >= 0) || !(c.value > 0) {
+					continue
+				}
+				of++
+				if psi > waitShare*c.value*1e9 {
+					n++
+				}
+			}
+		}
+		if of > 0 && float64(n) > waitRuns*float64(of) {
+			names = append(names, r.key)
+			waited, all = waited+n, all+of
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	text := names[0]
+	for i, name := range names[1:min(waitNamed, len(names))] {
+		if i+2 == len(names) {
+			text += " and " + name
+		} else {
+			text += ", " + name
+		}
+	}
+	if more := len(names) - waitNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return []string{fmt.Sprintf("%s: in %d of %d runs programs waited for a CPU for more than half of the time", text, waited, all)}
+}
