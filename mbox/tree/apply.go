@@ -52,6 +52,7 @@ type applier struct {
 	r     *Repo
 	ed    *overlay.Editor
 	files []diff.File
+	fuzz  int // as diff.File.Text takes it
 	state map[string]*state
 	links map[string]bool // symbolic links: true made or kept, false removed
 	out   outcome
@@ -60,8 +61,8 @@ type applier struct {
 
 // applyFiles applies a patch's files to a tree. Refusals are data; an error
 // means that the repository could not be read or ctx has ended.
-func (r *Repo) applyFiles(ctx context.Context, tree plumbing.Hash, files []diff.File) (*outcome, []refusal, error) {
-	a := &applier{r: r, ed: r.objects.Edit(tree), files: append([]diff.File(nil), files...),
+func (r *Repo) applyFiles(ctx context.Context, tree plumbing.Hash, files []diff.File, fuzz int) (*outcome, []refusal, error) {
+	a := &applier{r: r, ed: r.objects.Edit(tree), files: append([]diff.File(nil), files...), fuzz: fuzz,
 		state: map[string]*state{}, links: map[string]bool{}}
 	a.out.how = HowClean
 	for i := range a.files {
@@ -304,17 +305,26 @@ func (a *applier) content(ctx context.Context, f *diff.File, before []byte) ([]b
 	if f.IsBinary {
 		return a.binary(f, before)
 	}
-	after, offsets, err := f.Text(ctx, before)
+	after, places, err := f.Text(ctx, before, a.fuzz)
 	var no *diff.HunkError
 	if errors.As(err, &no) {
 		return nil, &refusal{hunk: no.Hunk, line: no.Line, reason: no.Reason}, nil
 	} else if err != nil {
 		return nil, nil, fmt.Errorf("apply patch: %w", err)
 	}
-	for i, off := range offsets {
-		if off != 0 {
-			a.out.how = HowOffset
-			a.note("%s: hunk %d applied at an offset of %+d lines", f.Name(), i+1, off)
+	for i, p := range places {
+		switch {
+		case p.Fuzz > 0:
+			a.out.how = HowFuzz
+			a.note("%s: hunk %d applied with fuzz %d at an offset of %+d lines: not all of its context is in the file", f.Name(), i+1, p.Fuzz, p.Offset)
+		case p.Loose:
+			a.out.how = HowFuzz
+			a.note("%s: hunk %d applied at an offset of %+d lines, not at the start or end of the file where it belongs", f.Name(), i+1, p.Offset)
+		case p.Offset != 0:
+			if a.out.how == HowClean {
+				a.out.how = HowOffset
+			}
+			a.note("%s: hunk %d applied at an offset of %+d lines", f.Name(), i+1, p.Offset)
 		}
 	}
 	return after, nil, nil

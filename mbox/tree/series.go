@@ -20,6 +20,10 @@ type Options struct {
 	// NoThreeWay refuses a patch that does not apply directly, as git am
 	// without -3.
 	NoThreeWay bool
+	// Fuzz is how many lines of context at an end of a hunk need not be what the
+	// file has, as patch(1) takes with -F, where a patch applies in no other way;
+	// 0 for none.
+	Fuzz int
 	// AtHand are the series of the mail at hand, from which the prerequisites of
 	// a series are taken. The series itself may be among them.
 	AtHand []mbox.Series
@@ -256,7 +260,7 @@ type applied struct {
 }
 
 // applyPatch applies one patch directly, else by a three-way merge, else finds
-// out whether it is in the tree already.
+// out whether it is in the tree already, else applies it with fuzz.
 func (r *Repo) applyPatch(ctx context.Context, tree plumbing.Hash, p *parsed, o Options) (*applied, []refusal, error) {
 	if p.bad != nil {
 		return nil, p.bad, nil
@@ -264,13 +268,14 @@ func (r *Repo) applyPatch(ctx context.Context, tree plumbing.Hash, p *parsed, o 
 	if len(p.files) == 0 {
 		return &applied{outcome{tree: tree, how: HowClean, notes: []string{"the patch is empty"}}, true}, nil, nil
 	}
-	out, bad, err := r.applyFiles(ctx, tree, p.files)
+	out, bad, err := r.applyFiles(ctx, tree, p.files, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	if bad == nil {
 		return &applied{outcome: *out}, nil, nil
 	}
+	deleted := false
 	if !o.NoThreeWay {
 		merged, why, err := r.threeWay(ctx, tree, p.files)
 		if err != nil {
@@ -287,22 +292,40 @@ func (r *Repo) applyPatch(ctx context.Context, tree plumbing.Hash, p *parsed, o 
 		// A merge that was possible and failed knows better than the way back: that a
 		// file is gone does not say that this patch deleted it.
 		known := !slices.ContainsFunc(why, func(no refusal) bool { return no.unknown })
-		if known && slices.ContainsFunc(p.files, func(f diff.File) bool { return f.Delete == diff.Yes }) {
-			return nil, bad, nil
+		deleted = known && slices.ContainsFunc(p.files, func(f diff.File) bool { return f.Delete == diff.Yes })
+	}
+	if !deleted {
+		is, err := r.isApplied(ctx, tree, p.files)
+		if err != nil {
+			return nil, nil, err
+		}
+		if is {
+			return &applied{outcome{tree: tree, how: HowClean, notes: []string{"the patch is in the base already"}}, true}, nil, nil
 		}
 	}
-	back := make([]diff.File, len(p.files))
-	for i := range p.files {
-		if back[len(back)-1-i], err = p.files[i].Reverse(); err != nil {
-			return nil, bad, nil
+	if o.Fuzz > 0 {
+		out, no, err := r.applyFiles(ctx, tree, p.files, o.Fuzz)
+		if err != nil {
+			return nil, nil, err
 		}
-	}
-	if _, no, err := r.applyFiles(ctx, tree, back); err != nil {
-		return nil, nil, err
-	} else if no == nil {
-		return &applied{outcome{tree: tree, how: HowClean, notes: []string{"the patch is in the base already"}}, true}, nil, nil
+		if no == nil {
+			return &applied{outcome: *out}, nil, nil
+		}
 	}
 	return nil, bad, nil
+}
+
+// isApplied says that a patch could be taken out of a tree.
+func (r *Repo) isApplied(ctx context.Context, tree plumbing.Hash, files []diff.File) (bool, error) {
+	back := make([]diff.File, len(files))
+	for i := range files {
+		var err error
+		if back[len(back)-1-i], err = files[i].Reverse(); err != nil {
+			return false, nil // it holds what cannot be turned round
+		}
+	}
+	_, no, err := r.applyFiles(ctx, tree, back, 0)
+	return err == nil && no == nil, err
 }
 
 // explain adds to the reasons why a patch does not apply why merging it was of

@@ -7,6 +7,7 @@ const (
 	HowClean    = "clean"     // every hunk where the patch says
 	HowOffset   = "offset"    // some hunk some lines away
 	HowThreeWay = "three-way" // merged by the blob ids of the index lines
+	HowFuzz     = "fuzz"      // some hunk by the looser rules of patch(1)
 	HowCommit   = "commit"    // a commit of the repository
 )
 

@@ -57,7 +57,7 @@ func (r *Repo) threeWay(ctx context.Context, tree plumbing.Hash, files []diff.Fi
 		}
 	}
 	base := fake.Write()
-	theirs, bad, err := r.applyFiles(ctx, base, files)
+	theirs, bad, err := r.applyFiles(ctx, base, files, 0)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -96,7 +96,7 @@ func TestFragments(t *testing.T) {
 			case files[0].Binary != nil:
 				out, err = files[0].Binary.Apply(src)
 			default:
-				out, _, err = files[0].Text(context.Background(), src)
+				out, _, err = files[0].Text(context.Background(), src, 0)
 				if err == nil && files[0].Create == Yes && len(src) > 0 {
 					return // refused by whoever knows that the file is there
 				}
@@ -204,10 +204,10 @@ func FuzzParse(f *testing.F) {
 					continue
 				}
 			}
-			if _, _, err := files[i].Text(t.Context(), src); err == nil && len(files[i].Hunks) > 0 {
+			if _, _, err := files[i].Text(t.Context(), src, 0); err == nil && len(files[i].Hunks) > 0 {
 				// What was applied can be turned round, and that must not panic.
 				if back, err := files[i].Reverse(); err == nil {
-					back.Text(t.Context(), src)
+					back.Text(t.Context(), src, 0)
 				}
 			}
 		}

@@ -29,6 +29,9 @@ func (e *HunkError) Error() string {
 type image struct {
 	lines [][]byte
 	mine  []bool
+	// Of the last hunk: the line behind its last change, and how far it was from
+	// its place.
+	free, drift int
 }
 
 func split(src []byte) [][]byte {
@@ -41,23 +44,35 @@ func split(src []byte) [][]byte {
 	return lines
 }
 
-// Text applies the hunks to a file's bytes. Offsets are how many lines away from
-// where the patch says each hunk was found, 0 for most. The error is a
-// *HunkError if one does not apply, or ctx's.
-func (f *File) Text(ctx context.Context, src []byte) (out []byte, offsets []int, err error) {
+// Place is where a hunk was put.
+type Place struct {
+	// Offset is how many lines away from where the patch says it was found.
+	Offset int
+	// Loose marks a hunk that git apply would refuse: Fuzz lines of context were left
+	// out at an end, or, with 0, it does not stand at the start or the end of the
+	// file although it belongs there.
+	Loose bool
+	Fuzz  int
+}
+
+// Text applies the hunks to a file's bytes, and gives the place of each. A hunk
+// whose lines are nowhere is looked for with up to fuzz lines of context left out
+// at an end, as patch(1) does with -F; 0 looks for whole hunks only, as git apply.
+// The error is a *HunkError if one does not apply, or ctx's.
+func (f *File) Text(ctx context.Context, src []byte, fuzz int) (out []byte, places []Place, err error) {
 	img := image{lines: split(src)}
 	img.mine = make([]bool, len(img.lines))
 	for i := range f.Hunks {
-		off, err := img.apply(ctx, &f.Hunks[i])
+		at, err := img.apply(ctx, &f.Hunks[i], fuzz)
 		if err != nil {
 			if e, ok := err.(*HunkError); ok {
 				e.Hunk = i + 1
 			}
 			return nil, nil, err
 		}
-		offsets = append(offsets, off)
+		places = append(places, at)
 	}
-	return bytes.Join(img.lines, nil), offsets, nil
+	return bytes.Join(img.lines, nil), places, nil
 }
 
 // sides gives the lines before and after a hunk. A line with a "\ No newline"
@@ -88,53 +103,101 @@ func (h *Hunk) sides() (pre, post [][]byte) {
 	return pre, post
 }
 
-func (img *image) apply(ctx context.Context, h *Hunk) (offset int, err error) {
+func (img *image) apply(ctx context.Context, h *Hunk, fuzz int) (Place, error) {
 	pre, post := h.sides()
+	want := max(h.NewPos-1, 0)
 	// As in git apply: a hunk that begins at line 1 must match at the start of
 	// the file, and one without context behind it at the end.
-	atStart := h.OldPos <= 1
-	atEnd := h.Trailing == 0
-	want := max(h.NewPos-1, 0)
-	at, err := img.find(ctx, pre, want, atStart, atEnd)
+	exact := search{want: want, atStart: h.OldPos <= 1, atEnd: h.Trailing == 0}
+	at, err := img.find(ctx, pre, exact)
 	if err != nil {
-		return 0, err
+		return Place{}, err
 	}
-	if at < 0 {
-		return 0, img.explain(h, pre, want, atStart, atEnd)
+	place := Place{}
+	if at >= 0 {
+		img.put(at, len(pre), post)
+	} else {
+		place.Loose = true
+		for n := 0; fuzz > 0 && at < 0 && n <= min(fuzz, max(h.Leading, h.Trailing)); n++ {
+			if at, err = img.fuzzy(ctx, h, pre, post, want+img.drift, n); err != nil {
+				return Place{}, err
+			}
+			place.Fuzz = n
+		}
+		if at < 0 {
+			return Place{}, img.explain(h, pre, exact)
+		}
 	}
-	img.lines = slices.Replace(img.lines, at, at+len(pre), post...)
-	img.mine = slices.Replace(img.mine, at, at+len(pre), slices.Repeat([]bool{true}, len(post))...)
-	return at - want, nil
+	place.Offset = at - want
+	img.free, img.drift = at+len(post)-h.Trailing, at-want
+	return place, nil
 }
 
-// find searches outwards from a line, first behind it, and gives -1 if the
-// hunk's old lines are nowhere.
-func (img *image) find(ctx context.Context, pre [][]byte, want int, atStart, atEnd bool) (int, error) {
+// put replaces lines by those of a hunk.
+func (img *image) put(at, n int, post [][]byte) {
+	img.lines = slices.Replace(img.lines, at, at+n, post...)
+	img.mine = slices.Replace(img.mine, at, at+n, slices.Repeat([]bool{true}, len(post))...)
+}
+
+// fuzzy puts a hunk where it fits with n lines left out of the longer of its
+// contexts, and the other made no longer than that. It gives the line where the
+// whole hunk would begin, -1 for nowhere. The rules are those of patch(1): a hunk
+// with less context in front stays at the start of the file, one with less behind
+// at the end, until as much is left out as the other side has more; and none begins
+// before the last change of the one before it.
+func (img *image) fuzzy(ctx context.Context, h *Hunk, pre, post [][]byte, want, n int) (int, error) {
+	longer := max(h.Leading, h.Trailing)
+	head, tail := n+h.Leading-longer, n+h.Trailing-longer
+	atStart, atEnd := head < 0 && h.OldPos <= 1, tail < 0
+	head, tail = max(head, 0), max(tail, 0)
+	if head+tail > min(len(pre), len(post)) ||
+		!slices.EqualFunc(pre[:head], post[:head], bytes.Equal) ||
+		!slices.EqualFunc(pre[len(pre)-tail:], post[len(post)-tail:], bytes.Equal) {
+		return -1, nil // what is left out is not all context
+	}
+	core, to := pre[head:len(pre)-tail], post[head:len(post)-tail]
+	at, err := img.find(ctx, core, search{want + head, img.free + head, atStart, atEnd, true})
+	if at < 0 || err != nil {
+		return -1, err
+	}
+	img.put(at, len(core), to)
+	return at - head, nil
+}
+
+// search says where a hunk's old lines may be: outwards from the line want, not
+// before the line low, at the start or the end of the file only, and again on
+// lines that belong to an earlier hunk.
+type search struct {
+	want, low             int
+	atStart, atEnd, again bool
+}
+
+// find looks for lines, first behind the one that is wanted, and gives -1 if they
+// are nowhere.
+func (img *image) find(ctx context.Context, pre [][]byte, s search) (int, error) {
 	n := len(img.lines)
 	if len(pre) > n {
 		return -1, nil
 	}
-	if atStart {
-		if img.match(pre, 0, atEnd) {
-			return 0, nil
+	if s.atStart || s.atEnd {
+		at := 0
+		if !s.atStart {
+			at = n - len(pre)
 		}
-		return -1, nil
-	}
-	if atEnd {
-		if img.match(pre, n-len(pre), true) {
-			return n - len(pre), nil
+		if at < s.low || !img.match(pre, at, s) {
+			return -1, nil
 		}
-		return -1, nil
+		return at, nil
 	}
-	want = min(want, n)
+	want := max(min(s.want, n), s.low)
 	for d := 0; d <= max(want, n-want); d++ {
 		if d&0xffff == 0xffff && ctx.Err() != nil {
 			return -1, ctx.Err()
 		}
-		if img.match(pre, want+d, false) {
+		if img.match(pre, want+d, s) {
 			return want + d, nil
 		}
-		if d > 0 && img.match(pre, want-d, false) {
+		if d > 0 && want-d >= s.low && img.match(pre, want-d, s) {
 			return want - d, nil
 		}
 	}
@@ -142,12 +205,12 @@ func (img *image) find(ctx context.Context, pre [][]byte, want int, atStart, atE
 }
 
 // match says whether the old lines stand at a line of the file.
-func (img *image) match(pre [][]byte, at int, atEnd bool) bool {
-	if at < 0 || at+len(pre) > len(img.lines) || atEnd && at+len(pre) != len(img.lines) {
+func (img *image) match(pre [][]byte, at int, s search) bool {
+	if at < 0 || at+len(pre) > len(img.lines) || s.atEnd && at+len(pre) != len(img.lines) {
 		return false
 	}
 	for i, line := range pre {
-		if img.mine[at+i] {
+		if img.mine[at+i] && !s.again {
 			return false
 		}
 		have := img.lines[at+i]
@@ -156,7 +219,7 @@ func (img *image) match(pre [][]byte, at int, atEnd bool) bool {
 		}
 		// Git compares bytes, so that a last line without a newline matches a
 		// line that goes on with nothing but white space.
-		if i != len(pre)-1 || atEnd || !bytes.HasPrefix(have, line) || bytes.HasSuffix(line, []byte("\n")) {
+		if i != len(pre)-1 || s.atEnd || !bytes.HasPrefix(have, line) || bytes.HasSuffix(line, []byte("\n")) {
 			return false
 		}
 		if len(bytes.TrimLeft(have[len(line):], " \t\r\n")) > 0 {
@@ -168,13 +231,13 @@ func (img *image) match(pre [][]byte, at int, atEnd bool) bool {
 
 // explain finds out why a hunk is nowhere: the place where most of its lines
 // match, and the first line there that does not.
-func (img *image) explain(h *Hunk, pre [][]byte, want int, atStart, atEnd bool) *HunkError {
+func (img *image) explain(h *Hunk, pre [][]byte, s search) *HunkError {
 	n := len(img.lines)
 	if n == 0 {
 		return &HunkError{Reason: "the file is empty"}
 	}
-	if h.Leading == 0 && h.Trailing == 0 && h.OldLines == 0 && !(atStart && atEnd) {
-		return &HunkError{Line: min(want+1, n), Reason: "the hunk has no context (diff -U0), so that its place is not certain"}
+	if h.Leading == 0 && h.Trailing == 0 && h.OldLines == 0 && !(s.atStart && s.atEnd) {
+		return &HunkError{Line: min(s.want+1, n), Reason: "the hunk has no context (diff -U0), so that its place is not certain"}
 	}
 	score := func(at int) (same int) {
 		for i, line := range pre {
@@ -184,15 +247,15 @@ func (img *image) explain(h *Hunk, pre [][]byte, want int, atStart, atEnd bool) 
 		}
 		return same
 	}
-	expected := min(want, n-1)
+	expected := min(s.want, n-1)
 	best, most := expected, score(expected)
 	// The best place of all is looked for as long as that is cheap.
 	if n*len(pre) <= 1<<22 {
 		for d := 1; d <= max(expected, n-expected); d++ {
 			for _, at := range []int{expected + d, expected - d} {
 				if at >= 0 && at < n {
-					if s := score(at); s > most {
-						best, most = at, s
+					if k := score(at); k > most {
+						best, most = at, k
 					}
 				}
 			}
@@ -200,11 +263,11 @@ func (img *image) explain(h *Hunk, pre [][]byte, want int, atStart, atEnd bool) 
 	}
 	if most == len(pre) {
 		switch {
-		case atStart && best > 0:
+		case s.atStart && best > 0:
 			return &HunkError{Line: best + 1, Reason: fmt.Sprintf("the hunk belongs at the start of the file, but its lines stand at line %d", best+1)}
-		case atEnd && best+len(pre) < n && h.Leading == 0:
+		case s.atEnd && best+len(pre) < n && h.Leading == 0:
 			return &HunkError{Line: best + 1, Reason: "the hunk has no context (diff -U0), so that its place is not certain"}
-		case atEnd && best+len(pre) < n:
+		case s.atEnd && best+len(pre) < n:
 			return &HunkError{Line: best + len(pre), Reason: fmt.Sprintf("the hunk belongs at the end of the file, but line %d follows it", best+len(pre)+1)}
 		}
 		return &HunkError{Line: best + 1, Reason: fmt.Sprintf("the lines from %d on were changed by an earlier hunk of this patch", best+1)}
