@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"runtime/debug"
+	"slices"
 	"strings"
 
 	"patchbench/bench/sandbox"
 	"patchbench/bot/eval"
 	"patchbench/mbox"
 	"patchbench/mbox/series"
+	"patchbench/mbox/series/spill"
 	"patchbench/mbox/source"
 	"patchbench/mbox/tree"
 	"patchbench/store"
@@ -25,20 +28,50 @@ type mailFlags struct {
 	Series  int      `name:"version" placeholder:"N" help:"Version N of the series; default: the newest."`
 	Scissor bool     `name:"scissors" help:"Cut each commit message at a scissors line, as git mailinfo --scissors."`
 
-	// AtHand are all series of the mail, set by series.
+	// AtHand are the series of the mail that hold prerequisites of the chosen one,
+	// set by series.
 	AtHand []mbox.Series `kong:"-"`
 }
 
-// listing reads all the mail that the flags name.
-func (m *mailFlags) listing(ctx context.Context, t *terminal, o series.Options) (mbox.Listing, error) {
-	o.Scissors = m.Scissor
+// mailbox is all the mail that the flags name. Close it after use.
+type mailbox struct {
+	*series.Index
+	spilled *spill.File
+	percent int // of the garbage collector, before
+}
+
+// read reads all the mail that the flags name. It may be an archive larger than
+// memory: what is at hand of it is little beside the garbage of reading it, and
+// the rest is in a file.
+func (m *mailFlags) read(ctx context.Context, t *terminal, o series.Options) (*mailbox, error) {
+	box := &mailbox{spilled: spill.New(spillDir()), percent: debug.SetGCPercent(25)}
+	o.Scissors, o.Keeper = m.Scissor, box.spilled
 	c := series.NewCollector(o)
 	for _, file := range m.Files {
 		if err := m.collect(ctx, t, file, c); err != nil {
-			return mbox.Listing{}, mailError(err)
+			box.Close()
+			return nil, mailError(err)
 		}
 	}
-	return c.Listing(), nil
+	box.Index = c.Index()
+	return box, nil
+}
+
+// Close gives back what the mail takes.
+func (b *mailbox) Close() error {
+	debug.SetGCPercent(b.percent)
+	return b.spilled.Close()
+}
+
+// spillDir is where large files go: TMPDIR if it is set, else /var/tmp, as /tmp is
+// often in memory.
+func spillDir() string {
+	if os.Getenv("TMPDIR") == "" {
+		if _, err := os.Stat("/var/tmp"); err == nil {
+			return "/var/tmp"
+		}
+	}
+	return os.TempDir()
 }
 
 // collect reads one of the files into the collector.
@@ -56,9 +89,12 @@ func (m *mailFlags) collect(ctx context.Context, t *terminal, file string, c *se
 		case err != nil:
 			return err
 		case problem != nil:
-			c.AddProblem(*problem)
+			err = c.AddProblem(*problem)
 		default:
-			c.Add(msg)
+			err = c.Add(msg)
+		}
+		if err != nil && !errors.Is(err, source.ErrEnd) {
+			return err
 		}
 	}
 	return ctx.Err()
@@ -76,39 +112,98 @@ func (m *mailFlags) openMail(ctx context.Context, t *terminal, file string) (*so
 
 // series reads the mail and chooses the one series in it.
 func (m *mailFlags) series(ctx context.Context, t *terminal) (*mbox.Series, error) {
-	l, err := m.listing(ctx, t, series.Options{})
+	box, err := m.read(ctx, t, series.Options{})
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range l.Problems {
+	defer box.Close()
+	for p, err := range box.Problems() {
+		if err != nil {
+			return nil, err
+		}
 		fmt.Fprintf(t.stderr, "bot: %s: %s\n", printable(p.Position), printable(p.Error))
 	}
-	if len(l.Series) == 0 {
-		return nil, m.noPatches(l)
+	if box.Len() == 0 {
+		return nil, m.noPatches(box.Index)
 	}
-	return m.choose(l)
+	return m.choose(box.Index)
 }
 
-// choose picks the series of a listing that the flags ask for.
-func (m *mailFlags) choose(l mbox.Listing) (*mbox.Series, error) {
+// choose picks the series that the flags ask for.
+func (m *mailFlags) choose(x *series.Index) (*mbox.Series, error) {
+	needs, err := x.Needs()
+	if err != nil {
+		return nil, err
+	}
 	choice := series.Choice{Version: m.Series, Patches: m.Patches}
 	for _, file := range m.Files {
 		choice.Messages = append(choice.Messages, source.MessageID(file))
 	}
-	m.AtHand = l.Series
-	// What another series builds on is there for its sake.
-	l.Series = tree.Tops(l.Series)
-	s, err := series.Choose(l, choice)
-	if err != nil {
-		return nil, usage(err)
+	if choice.Except, err = beneath(x, needs); err != nil {
+		return nil, err
 	}
-	return s, nil
+	i, s, err := x.Choose(choice)
+	var none *series.ChoiceError
+	if errors.As(err, &none) {
+		return nil, usage(err)
+	} else if err != nil {
+		return nil, err
+	}
+	m.AtHand, err = load(x, needs[i])
+	return s, err
 }
 
-func (m *mailFlags) noPatches(l mbox.Listing) error {
+// beneath gives the series that another one builds on: they are there for its
+// sake. If nothing else would be left, there are none.
+func beneath(x *series.Index, needs map[int][]int) (map[int]bool, error) {
+	list := make(map[int]bool)
+	for i, others := range needs {
+		group := append(slices.Clone(others), i)
+		slices.Sort(group)
+		all, err := load(x, group)
+		if err != nil {
+			return nil, err
+		}
+		tops := tree.Tops(all)
+		for k, n := range group {
+			if len(tops) > 0 && tops[0].MessageID == all[k].MessageID && slices.EqualFunc(tops[0].Patches, all[k].Patches, samePatch) {
+				tops = tops[1:]
+				continue
+			}
+			list[n] = true
+		}
+	}
+	if len(list) == x.Len() {
+		return nil, nil
+	}
+	return list, nil
+}
+
+func samePatch(a, b mbox.Patch) bool {
+	return a.MessageID == b.MessageID && a.DiffSHA256 == b.DiffSHA256
+}
+
+// load reads some series back.
+func load(x *series.Index, numbers []int) ([]mbox.Series, error) {
+	var list []mbox.Series
+	for _, i := range numbers {
+		s, err := x.Series(i)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func (m *mailFlags) noPatches(x *series.Index) error {
 	why := ""
-	if n := len(l.Skipped); n > 0 {
-		why = fmt.Sprintf(" (%d messages read; the first was skipped: %s)", n, l.Skipped[0].Reason)
+	for first, err := range x.Skipped(false) {
+		if err != nil {
+			return err
+		}
+		why = fmt.Sprintf(" (%d messages read; the first was skipped: %s)", x.SkippedLen(), first.Reason)
+		break
 	}
 	return usage(fmt.Errorf("%s: no patches found%s", strings.Join(m.Files, ", "), why))
 }

@@ -28,6 +28,8 @@ var layer = map[string]int{
 	"mbox/tree/overlay":    16,
 	"mbox/tree/checkout":   17,
 	"mbox/series/patch":    15, // the part of mbox/series that knows one mail alone
+	"mbox/series/keep":     16, // the part of mbox/series that knows no series
+	"mbox/series/spill":    0,
 	"bench/sample/plan":    15, // the part of bench/sample that runs nothing
 	"mbox/source":          20,
 	"mbox/series":          20,

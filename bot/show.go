@@ -8,7 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,72 +23,97 @@ type showCommand struct {
 }
 
 func (c *showCommand) Run(ctx context.Context, t *terminal) error {
-	// Archives may be larger than memory: only what is shown is kept, and that is
-	// little beside the garbage of reading it.
-	defer debug.SetGCPercent(debug.SetGCPercent(50))
-	l, err := c.listing(ctx, t, series.Options{DropDiffs: true, DropMessages: !c.JSON})
+	box, err := c.read(ctx, t, series.Options{DropDiffs: true, DropMessages: !c.JSON})
 	if err != nil {
 		return err
 	}
-	if len(l.Series) > 0 && (c.Series != 0 || c.Patches != "") {
-		s, err := c.choose(l)
+	defer box.Close()
+	l := listed(box.Index)
+	if box.Len() > 0 && (c.Series != 0 || c.Patches != "") {
+		s, err := c.choose(box.Index)
 		if err != nil {
 			return err
 		}
-		l.Series = []mbox.Series{*s}
+		l.lineages = [][]int{{0}}
+		l.series = func(int) (mbox.Series, error) { return *s, nil }
 	}
 	if c.JSON {
-		err = writeListing(t.stdout, l)
+		err = l.writeJSON(t.stdout)
 	} else {
-		err = printListing(t.stdout, l)
+		err = l.print(t.stdout)
 	}
-	if err == nil && len(l.Series) == 0 {
-		err = c.noPatches(l)
+	if err == nil && box.Len() == 0 {
+		err = c.noPatches(box.Index)
 	}
 	return err
 }
 
-// printListing prints what was understood for a person: a tree of series, their
-// versions and patches, then what is in no series and what could not be read.
-func printListing(out io.Writer, l mbox.Listing) error {
+// list is what was understood of mail, which may be more than fits into memory:
+// each series is read back when it is printed.
+type list struct {
+	series   func(i int) (mbox.Series, error)
+	lineages [][]int // numbers of the versions of each series, oldest first
+	// skipped and problems are how many messages are in no series, by time or
+	// grouped by the reason, and could not be read.
+	skipped  int
+	skips    func(grouped bool) iter.Seq2[mbox.Skipped, error]
+	problems int
+	broken   iter.Seq2[mbox.Problem, error]
+}
+
+func listed(x *series.Index) *list {
+	return &list{series: x.Series, lineages: lineages(x.Replaces()), skipped: x.SkippedLen(), skips: x.Skipped, problems: x.ProblemsLen(), broken: x.Problems()}
+}
+
+// lineages puts the versions of each series together, oldest first. It is told
+// which earlier series each one replaces, -1 for none.
+func lineages(replaces []int) [][]int {
+	var out [][]int
+	of := make([]int, len(replaces))
+	for i, r := range replaces {
+		if r < 0 {
+			of[i] = len(out)
+			out = append(out, []int{i})
+			continue
+		}
+		of[i] = of[r]
+		out[of[r]] = append(out[of[r]], i)
+	}
+	return out
+}
+
+// print prints what was understood for a person: a tree of series, their versions
+// and patches, then what is in no series and what could not be read.
+func (l *list) print(out io.Writer) error {
 	w := bufio.NewWriter(out)
-	for _, versions := range lineages(l.Series) {
-		newest := versions[len(versions)-1]
-		fmt.Fprintf(w, "%s\n", printable(newest.Subject))
-		for i := len(versions) - 1; i >= 0; i-- {
-			printVersion(w, versions[i], newest.Subject)
+	for _, versions := range l.lineages {
+		title := ""
+		for k, i := range slices.Backward(versions) {
+			s, err := l.series(i)
+			if err != nil {
+				return err
+			}
+			if k == len(versions)-1 {
+				title = s.Subject
+				fmt.Fprintf(w, "%s\n", printable(title))
+			}
+			printVersion(w, s, title)
 		}
 		fmt.Fprintln(w)
 	}
-	printSkipped(w, l.Skipped)
-	if len(l.Problems) > 0 {
-		fmt.Fprintf(w, "could not be read: %s\n", counted(len(l.Problems), "message"))
+	if err := l.printSkipped(w); err != nil {
+		return err
 	}
-	for _, p := range l.Problems {
+	if l.problems > 0 {
+		fmt.Fprintf(w, "could not be read: %s\n", counted(l.problems, "message"))
+	}
+	for p, err := range l.broken {
+		if err != nil {
+			return err
+		}
 		fmt.Fprintf(w, "  %s: %s\n", printable(p.Position), printable(p.Error))
 	}
 	return w.Flush()
-}
-
-// lineages puts the versions of each series together, oldest first.
-func lineages(all []mbox.Series) [][]mbox.Series {
-	var out [][]mbox.Series
-	of := make(map[string]int) // where a series is, by its Message-ID
-	for _, s := range all {
-		i, ok := len(out), false
-		if s.Supersedes != nil {
-			i, ok = of[*s.Supersedes]
-		}
-		if !ok {
-			i = len(out)
-			out = append(out, nil)
-		}
-		out[i] = append(out[i], s)
-		if s.MessageID != "" {
-			of[s.MessageID] = i
-		}
-	}
-	return out
 }
 
 // printVersion prints one version of a series: who, when, how much of it there
@@ -192,65 +218,74 @@ func someOf(files []string) string {
 }
 
 // printSkipped lists what is in no series by the reason why.
-func printSkipped(w io.Writer, skipped []mbox.Skipped) {
-	if len(skipped) == 0 {
-		return
+func (l *list) printSkipped(w io.Writer) error {
+	if l.skipped == 0 {
+		return nil
 	}
-	fmt.Fprintf(w, "in no series: %s\n", counted(len(skipped), "message"))
-	var reasons []string
-	by := make(map[string][]mbox.Skipped)
-	for _, s := range skipped {
-		if by[s.Reason] == nil {
-			reasons = append(reasons, s.Reason)
+	fmt.Fprintf(w, "in no series: %s\n", counted(l.skipped, "message"))
+	reason := ""
+	for s, err := range l.skips(true) {
+		if err != nil {
+			return err
 		}
-		by[s.Reason] = append(by[s.Reason], s)
-	}
-	for _, r := range reasons {
-		fmt.Fprintf(w, "  %s\n", printable(r))
-		for _, s := range by[r] {
-			subject := s.Subject
-			if subject == "" {
-				subject = "(no subject)"
-			}
-			fmt.Fprintf(w, "    %s <%s>\n", printable(subject), printable(s.MessageID))
+		if s.Reason != reason {
+			reason = s.Reason
+			fmt.Fprintf(w, "  %s\n", printable(reason))
 		}
+		if s.Subject == "" {
+			s.Subject = "(no subject)"
+		}
+		fmt.Fprintf(w, "    %s <%s>\n", printable(s.Subject), printable(s.MessageID))
 	}
 	fmt.Fprintln(w)
+	return nil
 }
 
-// writeListing writes what writeJSON would, one entry after another: a listing of
-// an archive is large.
-func writeListing(out io.Writer, l mbox.Listing) error {
+// writeJSON writes the listing as writeJSON would, one entry after another.
+func (l *list) writeJSON(out io.Writer) error {
 	w := bufio.NewWriter(out)
 	w.WriteString("{")
+	all := func(yield func(mbox.Series, error) bool) {
+		n := 0
+		for _, versions := range l.lineages {
+			n += len(versions)
+		}
+		for i := range n {
+			if s, err := l.series(i); !yield(s, err) {
+				return
+			}
+		}
+	}
 	err := errors.Join(
-		writeEntries(w, "series", l.Series, ","),
-		writeEntries(w, "skipped", l.Skipped, ","),
-		writeEntries(w, "problems", l.Problems, "\n}\n"))
+		writeEntries(w, "series", all, ","),
+		writeEntries(w, "skipped", l.skips(false), ","),
+		writeEntries(w, "problems", l.broken, "\n}\n"))
 	if err != nil {
 		return err
 	}
 	return w.Flush()
 }
 
-func writeEntries[T any](w *bufio.Writer, name string, list []T, after string) error {
+func writeEntries[T any](w *bufio.Writer, name string, entries iter.Seq2[T, error], after string) error {
 	fmt.Fprintf(w, "\n  %q: [", name)
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("    ", "  ")
-	for i, entry := range list {
+	before := ""
+	for entry, err := range entries {
+		if err != nil {
+			return err
+		}
 		b.Reset()
 		if err := e.Encode(entry); err != nil {
 			return err
 		}
-		if i > 0 {
-			w.WriteString(",")
-		}
-		w.WriteString("\n    ")
+		w.WriteString(before + "\n    ")
 		w.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+		before = ","
 	}
-	if len(list) > 0 {
+	if before != "" {
 		w.WriteString("\n  ")
 	}
 	w.WriteString("]" + after)

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,11 +33,27 @@ func TestWriteListing(t *testing.T) {
 		if err := writeJSON(&want, l); err != nil {
 			t.Fatal(err)
 		}
-		if err := writeListing(&got, l); err != nil {
+		made := &list{
+			series:   func(i int) (mbox.Series, error) { return l.Series[i], nil },
+			lineages: lineages(slices.Repeat([]int{-1}, len(l.Series))),
+			skips:    func(bool) iter.Seq2[mbox.Skipped, error] { return entries(l.Skipped) },
+			broken:   entries(l.Problems),
+		}
+		if err := made.writeJSON(&got); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want.String(), got.String()); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+func entries[T any](list []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, one := range list {
+			if !yield(one, nil) {
+				return
+			}
 		}
 	}
 }

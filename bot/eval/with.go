@@ -30,7 +30,7 @@ func (r *run) with(ctx context.Context) error {
 	for _, e := range extra {
 		r.extra = append(r.extra, e.Name)
 	}
-	return r.repo.With(ctx, r.stack, extra, tree.Options{})
+	return r.repo.With(ctx, r.stack, extra, tree.Options{Fuzz: r.Fuzz})
 }
 
 // patchesOfSuite reads a file of patches from where the suite stands: the base
@@ -62,12 +62,14 @@ func (r *run) patchesOfSuite(name string) (*mbox.Series, error) {
 		case err != nil && !errors.Is(err, io.EOF):
 			return nil, err
 		case err != nil:
-			s, err := series.Choose(c.Listing(), series.Choice{})
+			_, s, err := c.Index().Choose(series.Choice{})
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			return s, nil
 		}
-		c.Add(m)
+		if err := c.Add(m); err != nil {
+			return nil, err
+		}
 	}
 }

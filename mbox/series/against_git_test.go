@@ -57,7 +57,7 @@ func readAlone(path string) error {
 		}
 		c.Add(m)
 	}
-	l := c.Listing()
+	l := must(c.Listing())
 	patches := 0
 	for _, s := range l.Series {
 		patches += len(s.Patches)

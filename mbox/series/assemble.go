@@ -1,320 +1,413 @@
 package series
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
-	"patchbench/mbox"
-	"patchbench/mbox/series/patch"
+	"patchbench/mbox/series/keep"
 )
 
-// state is what a set of records makes up.
-type state struct {
-	postings []*posting
-	skipped  []mbox.Skipped
-}
-
-// posting is one sending of a series: a version, with or without its cover.
+// posting is one sending of a series: a version, with or without its cover. Like
+// a record it names others by their numbers.
 type posting struct {
-	records    []*record
-	cover      *record
-	slots      map[int]*slot // by number, from 1
-	version    int
-	minor      int
+	self       uint32
+	records    uint32 // the first of its records, which began it
+	tail       uint32 // the last
+	cover      uint32
+	lead       uint32 // head before patches of another version came in
+	before     uint32 // the version that this one replaces
+	submitter  uint32
+	total      uint32 // as the subjects say; 0 if they do not
+	version    uint32
+	minor      uint32
 	hasVersion bool
-	total      int // as the subjects say; 0 if they do not
 	lone       bool
 	resend     bool
-	submitter  string
-	first      time.Time // date of the earliest mail
-	last       time.Time
-	merged     *posting // this one went into that one
-
-	before *posting // the version that this one replaces
-	lead   *record  // head before patches of another version came in
-	filled bool     // they did
-	notes  []string
-	series mbox.Series
+	filled     bool   // patches of another version came in
+	gone       bool   // into another posting
+	first      int64  // date of the earliest mail, in Unix seconds
+	last       int64  // of the latest
+	slots      []slot // by number
 }
 
-// slot is one patch in its place.
-type slot struct {
-	from  *record
-	patch *patch.Found
+// slot is a patch in its place, from 1.
+type slot struct{ n, found uint32 }
+
+// slot gives the patch with that number, 0 if there is none.
+func (p *posting) slot(n uint32) uint32 {
+	for _, s := range p.slots {
+		if s.n == n {
+			return s.found
+		}
+	}
+	return 0
+}
+
+// put puts a patch in a place, in which there may be another.
+func (p *posting) put(n, found uint32) {
+	i, taken := slices.BinarySearchFunc(p.slots, n, func(s slot, n uint32) int { return order(s.n, n) })
+	if taken {
+		p.slots[i].found = found
+		return
+	}
+	p.slots = slices.Insert(p.slots, i, slot{n, found})
 }
 
 // assembler holds the tables of one run of assemble.
 type assembler struct {
-	options Options
-	records []*record
-	byID    map[string]*record
-	of      map[*record]*posting
-	threads map[string]string // union-find over ids
-	all     []*posting
+	*pool
+	options  Options
+	order    []uint32 // all records by time
+	byID     []uint32 // the record with a name as its id
+	threads  []uint32 // union-find over names
+	made     keep.List[posting]
+	free     []uint32 // postings that can be used again
+	all      []uint32 // postings, in order of time
+	reasons  []string
+	reasonOf map[string]uint32
+	notes    map[uint32][]string // of postings
 }
+
+// Reasons that speak of another record.
+const (
+	skipDouble = iota + 1
+	skipOtherContent
+	firstReason
+)
 
 // assemble makes postings of records. It depends on the records alone and not on
 // their order, except for files without a Message-ID, which count in theirs.
-func assemble(records []*record, o Options) *state {
-	a := &assembler{options: o, byID: make(map[string]*record, len(records)), of: make(map[*record]*posting), threads: make(map[string]string, len(records))}
-	a.records = slices.Clone(records)
-	slices.SortFunc(a.records, byTime)
-	for _, r := range a.records {
-		r.skip = ""
+func assemble(p *pool, o Options) *Index {
+	names := p.names.Len() + 1
+	a := &assembler{
+		pool: p, options: o, order: make([]uint32, p.records.Len()), byID: make([]uint32, names), threads: make([]uint32, names),
+		reasons: make([]string, firstReason), reasonOf: make(map[string]uint32), notes: make(map[uint32][]string),
 	}
+	for i := range a.order {
+		a.order[i] = uint32(i) + 1
+		r := a.record(a.order[i])
+		r.role, r.skip, r.posting, r.next, r.doubles = bystander, 0, 0, 0, 0
+	}
+	slices.SortFunc(a.order, func(x, y uint32) int { return a.byTime(a.record(x), a.record(y)) })
 	a.dropDoubles()
-	for _, r := range a.records {
-		if r.skip == "" && r.id != "" {
-			a.byID[r.id] = r
+	clear(a.byID)
+	for r := range a.eachRecord() {
+		if r.skip == 0 && r.hasID {
+			a.byID[r.key] = r.seq
 		}
 		a.thread(r)
 	}
 	a.classify()
 	a.joinByThread(true)
 	a.joinByThread(false)
+	for r := range a.eachRecord() {
+		if p := a.postingOf(r); p != nil && p.records == r.seq {
+			a.all = append(a.all, p.self)
+		}
+	}
 	a.joinFiles()
 	a.joinByTime()
 	a.coversOfLone()
 	a.replacements()
-	live := slices.DeleteFunc(a.all, func(p *posting) bool { return p.merged != nil })
-	slices.SortFunc(live, func(p, q *posting) int { return byTime(p.head(), q.head()) })
-	a.all = live
+	a.dropGone()
+	slices.SortFunc(a.all, func(p, q uint32) int { return a.byTime(a.head(a.posting(p)), a.head(a.posting(q))) })
 	a.versions()
-	a.all = slices.DeleteFunc(a.all, func(p *posting) bool { return p.merged != nil })
-	out := &state{postings: a.all}
-	for _, p := range a.all {
-		p.build()
-	}
-	for _, r := range a.records {
-		if r.skip != "" {
-			out.skipped = append(out.skipped, mbox.Skipped{MessageID: r.id, Subject: r.raw, Reason: r.skip})
-		}
-	}
-	return out
+	a.dropGone()
+	return &Index{pool: p, made: &a.made, postings: a.all, order: a.order, reasons: a.reasons, notes: a.notes}
 }
 
-// byTime orders records by date, then by what does not depend on arrival.
-func byTime(a, b *record) int {
-	if a.id == "" && b.id == "" {
-		return a.seq - b.seq
+func (a *assembler) posting(at uint32) *posting { return a.made.At(at) }
+
+func (a *assembler) dropGone() {
+	a.all = slices.DeleteFunc(a.all, func(p uint32) bool { return a.posting(p).gone })
+}
+
+// eachRecord goes through all records by time.
+func (a *assembler) eachRecord() func(yield func(*record) bool) {
+	return func(yield func(*record) bool) {
+		for _, at := range a.order {
+			if !yield(a.record(at)) {
+				return
+			}
+		}
 	}
-	return cmp.Or(a.when.Compare(b.when), strings.Compare(a.key, b.key), a.bytes-b.bytes, cmp.Compare(a.sum, b.sum), strings.Compare(a.raw, b.raw))
+}
+
+// recordsOf goes through the records of a posting.
+func (p *pool) recordsOf(q *posting) func(yield func(*record) bool) {
+	return func(yield func(*record) bool) {
+		for at := q.records; at > 0; {
+			r := p.record(at)
+			at = r.next
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// add puts a record behind the others of a posting.
+func (a *assembler) add(p *posting, r *record) {
+	r.next = 0
+	if p.records == 0 {
+		p.records = r.seq
+	} else {
+		a.record(p.tail).next = r.seq
+	}
+	p.tail = r.seq
+}
+
+// remove takes a record out of a posting.
+func (a *assembler) remove(p *posting, r *record) {
+	before := uint32(0)
+	for o := range a.recordsOf(p) {
+		if o != r {
+			before = o.seq
+			continue
+		}
+		if before == 0 {
+			p.records = r.next
+		} else {
+			a.record(before).next = r.next
+		}
+		if p.tail == r.seq {
+			p.tail = before
+		}
+		r.next = 0
+		return
+	}
+}
+
+// because says why a record is no part of a series.
+func (a *assembler) because(r *record, reason string) {
+	n, ok := a.reasonOf[reason]
+	if !ok {
+		n = uint32(len(a.reasons))
+		a.reasons = append(a.reasons, reason)
+		a.reasonOf[reason] = n
+	}
+	r.skip = n
 }
 
 // dropDoubles keeps one of each message that came more than once: the smallest,
 // to which lists have added least.
 func (a *assembler) dropDoubles() {
-	kept := make(map[string]*record)
-	for _, r := range a.records {
-		keys := []string{"id:" + r.key}
-		if len(r.patches) > 0 && !r.date.IsZero() {
-			keys = append(keys, "sent:"+r.submitter+"|"+r.date.UTC().Format(time.RFC3339)+"|"+r.subject.Identity()+"|"+r.digest())
-		}
-		for _, key := range keys {
-			old := kept[key]
-			switch {
-			case old == nil || old == r:
-				kept[key] = r
-				continue
-			case r.digest() != old.digest():
-				// Which of them the others mean cannot be known.
-				r.skip = "its Message-ID belongs to another mail with other content (" + old.position + ")"
-			default:
-				if r.bytes < old.bytes {
-					r, old = old, r
-				}
-				r.skip = "a double of " + old.position
-				old.lists = union(old.lists, r.lists)
-				for _, k := range keys {
-					kept[k] = old
-				}
+	byKey := a.byID
+	bySent := make(map[uint64]uint32)
+	for r := range a.eachRecord() {
+		sent := r.sent()
+		find := func(i int) uint32 {
+			if i == 0 {
+				return byKey[r.key]
 			}
+			return bySent[sent]
+		}
+		set := func(i int, to *record) {
+			if i == 0 {
+				byKey[r.key] = to.seq
+			} else if sent != 0 {
+				bySent[sent] = to.seq
+			}
+		}
+		for i := range 2 {
+			if i == 1 && sent == 0 {
+				break
+			}
+			at := find(i)
+			if at == 0 || at == r.seq {
+				set(i, r)
+				continue
+			}
+			double, old := r, a.record(at)
+			if a.digest(r) != a.digest(old) {
+				// Which of them the others mean cannot be known.
+				r.skip, r.posting = skipOtherContent, old.seq
+				break
+			}
+			if double.bytes < old.bytes {
+				double, old = old, double
+			}
+			double.skip, double.posting = skipDouble, old.seq
+			double.next, old.doubles = old.doubles, double.seq
+			set(0, old)
+			set(1, old)
 			break
 		}
 	}
 }
 
-// digest tells whether two mails hold the same change or, without one, text.
-func (r *record) digest() string {
-	if len(r.patches) == 0 {
-		return strings.Join(strings.Fields(r.subject.Text), " ")
-	}
-	var s strings.Builder
-	for _, f := range r.patches {
-		s.WriteString(f.Patch.DiffSHA256)
-	}
-	return s.String()
-}
-
 // thread joins a record with the ids it refers to.
 func (a *assembler) thread(r *record) {
-	for _, p := range r.parents {
+	for p := range a.linked(r.parents) {
 		if x, y := a.root(r.key), a.root(p); x != y {
 			a.threads[max(x, y)] = min(x, y)
 		}
 	}
 }
 
-func (a *assembler) root(id string) string {
+// root is the same for all names of a thread.
+func (a *assembler) root(name uint32) uint32 {
 	for {
-		up, ok := a.threads[id]
-		if !ok || up == id {
-			return id
+		up := a.threads[name]
+		if up == 0 {
+			return name
 		}
-		if next, ok := a.threads[up]; ok {
-			a.threads[id] = next
+		if next := a.threads[up]; next > 0 {
+			a.threads[name] = next
 		}
-		id = up
+		name = up
 	}
 }
 
-// classify makes a posting of each record that is a patch or a cover, and gives
-// every other its reason.
+// classify finds the records that are patches or covers, and gives every other its
+// reason.
 func (a *assembler) classify() {
-	for _, r := range a.records {
-		if r.skip != "" {
+	for r := range a.eachRecord() {
+		if r.skip != 0 {
 			continue
 		}
 		s := r.subject
-		_, parentKnown := a.parent(r)
+		parent := a.parent(r)
 		switch {
-		case s.Pull && !s.Numbered:
-			r.skip = "a pull request"
-		case len(r.patches) == 0 && s.Numbered && s.N == 0 && !s.Reply && !(parentKnown && a.repliesToOwn(r)):
-			a.add(r, nil)
-		case len(r.patches) == 0 && (s.Reply || len(r.parents) > 0):
-			r.skip = "a reply without a patch"
-		case len(r.patches) == 0:
-			r.skip = "no diff in it"
-		case s.Reply && parentKnown && !r.isMarked():
-			r.skip = "a reply with a diff that is a comment: no scissors, From, Subject or [PATCH] line before it"
-		case s.Numbered && s.N == 0 && len(r.patches) == 1 && !r.patches[0].Scissors && r.patches[0].Patch.N == 0:
+		case s.pull && !s.numbered:
+			a.because(r, "a pull request")
+		case r.count == 0 && s.numbered && s.n == 0 && !s.reply && !a.repliesToOwn(r, parent):
+			r.role = coverLetter
+		case r.count == 0 && (s.reply || r.threaded()):
+			a.because(r, "a reply without a patch")
+		case r.count == 0:
+			a.because(r, noDiff)
+		case s.reply && parent != nil && !a.patch(r, 0).marked:
+			a.because(r, "a reply with a diff that is a comment: no scissors, From, Subject or [PATCH] line before it")
+		case s.numbered && s.n == 0 && r.count == 1 && !a.patch(r, 0).cut && a.patch(r, 0).number() == 0:
 			// A cover that shows a diff against the version before.
-			a.add(r, nil)
+			r.role = coverLetter
+		case int(r.count) > a.options.MaxPatches:
+			a.because(r, fmt.Sprintf("mail with %d patches, limit %d", r.count, a.options.MaxPatches))
 		default:
-			a.addPatches(r)
+			r.role = onePatch
+		}
+		if r.role == bystander {
+			continue
+		}
+		if r.role == onePatch {
+			s = a.patch(r, 0).subject
+		}
+		if s.numbered && int(s.total) > a.options.MaxPatches {
+			r.role = bystander
+			a.because(r, fmt.Sprintf("series of %d patches, limit %d", s.total, a.options.MaxPatches))
 		}
 	}
 }
 
-// isMarked says that a reply calls its diff a patch.
-func (r *record) isMarked() bool {
-	f := r.patches[0]
-	return f.Scissors || f.InBody || len(r.patches) > 1 || f.Patch.Style == mbox.StyleHg
+const noDiff = "no diff in it"
+
+// number is the patch's as its subject says, 0 if it says none.
+func (f *found) number() uint32 {
+	if !f.subject.numbered {
+		return 0
+	}
+	return uint32(f.subject.n)
 }
 
-// parent gives the nearest known mail that r refers to.
-func (a *assembler) parent(r *record) (*record, bool) {
-	for _, id := range r.parents {
-		if p := a.byID[id]; p != nil && p != r {
-			return p, true
+// parent gives the nearest known mail that r refers to, nil if there is none.
+func (a *assembler) parent(r *record) *record {
+	for id := range a.linked(r.parents) {
+		if at := a.byID[id]; at > 0 && at != r.seq {
+			return a.record(at)
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // repliesToOwn says that a mail without Re: answers a cover with the same subject:
 // a follow-up, no second cover.
-func (a *assembler) repliesToOwn(r *record) bool {
-	p, ok := a.parent(r)
-	return ok && p.subject.Identity() == r.subject.Identity() && p.submitter != r.submitter
+func (a *assembler) repliesToOwn(r, parent *record) bool {
+	return parent != nil && parent.submitter != r.submitter && parent.count == 0 && parent.subject.alike(r.subject) && parent.hash == r.hash
 }
 
-func (a *assembler) add(r *record, f *patch.Found) *posting {
-	s := r.subject
-	p := &posting{records: []*record{r}, slots: make(map[int]*slot), submitter: r.submitter, first: r.when, last: r.when}
-	if f == nil {
-		p.cover = r
-	} else {
-		s = f.Subject
-		n := 1
-		if s.Numbered && s.N > 0 {
-			n = s.N
-		}
-		p.lone = !s.Numbered
-		p.slots[n] = &slot{r, f}
-	}
-	p.version, p.minor, p.hasVersion, p.resend = s.Version, s.Minor, s.HasVersion, s.Resend
-	p.total = 1
-	if s.Numbered {
-		p.total = s.Total
-	}
-	if p.total > a.options.MaxPatches {
-		r.skip = fmt.Sprintf("series of %d patches, limit %d", p.total, a.options.MaxPatches)
+// alike says that two subjects are the same but for their texts.
+func (s subject) alike(o subject) bool {
+	return s.version == o.version && s.minor == o.minor && s.n == o.n && s.total == o.total && s.resend == o.resend
+}
+
+// postingOf gives the posting that a record is in, nil if it is in none. It is
+// made when it is first asked for: joined at once, most of them soon are free
+// again.
+func (a *assembler) postingOf(r *record) *posting {
+	if r.role == bystander {
 		return nil
 	}
-	a.all = append(a.all, p)
-	a.of[r] = p
-	return p
+	if r.posting == 0 {
+		a.begin(r)
+	}
+	return a.posting(r.posting)
 }
 
-// addPatches makes the posting of a mail with one patch or several.
-func (a *assembler) addPatches(r *record) {
-	if n := len(r.patches); n > a.options.MaxPatches {
-		r.skip = fmt.Sprintf("mail with %d patches, limit %d", n, a.options.MaxPatches)
-		return
+// begin makes the posting of a record alone.
+func (a *assembler) begin(r *record) {
+	if n := len(a.free); n > 0 {
+		r.posting = a.free[n-1]
+		a.free = a.free[:n-1]
+	} else {
+		r.posting = a.made.Add(posting{})
 	}
-	p := a.add(r, &r.patches[0])
-	if p == nil || len(r.patches) == 1 {
-		return
+	p := a.posting(r.posting)
+	*p = posting{self: r.posting, submitter: r.submitter, first: r.when, last: r.when, slots: p.slots[:0]}
+	a.add(p, r)
+	s := r.subject
+	if r.role == coverLetter {
+		p.cover = r.seq
+	} else {
+		s = a.patch(r, 0).subject
+		p.lone = !s.numbered
+		p.slots = append(p.slots, slot{max(a.patch(r, 0).number(), 1), r.patches})
 	}
-	// Attached patches count by their own numbers if they have some, else in
-	// their order.
-	p.slots, p.lone = make(map[int]*slot), false
+	p.version, p.minor, p.hasVersion, p.resend = uint32(s.version), uint32(s.minor), s.hasVersion, s.resend
+	p.total = 1
+	if s.numbered {
+		p.total = uint32(s.total)
+	}
+	if r.role == onePatch && r.count > 1 {
+		a.several(p, r)
+	}
+}
+
+// several puts the patches of one mail into its posting: attached ones count by
+// their own numbers if they have some, else in their order.
+func (a *assembler) several(p *posting, r *record) {
+	p.slots, p.lone = p.slots[:0], false
 	numbered := true
-	for _, f := range r.patches {
-		numbered = numbered && f.Subject.Numbered && f.Subject.N > 0 && f.Subject.N <= f.Subject.Total
+	for i := range r.count {
+		s := a.patch(r, i).subject
+		numbered = numbered && s.numbered && s.n > 0 && s.n <= s.total
 	}
-	for i := range r.patches {
-		f := &r.patches[i]
+	for i := range r.count {
+		s := a.patch(r, i).subject
 		n := i + 1
 		if numbered {
-			n = f.Subject.N
-			p.total = max(p.total, f.Subject.Total)
+			n = uint32(s.n)
+			p.total = max(p.total, uint32(s.total))
 		}
-		if p.slots[n] == nil {
-			p.slots[n] = &slot{r, f}
+		if p.slot(n) == 0 {
+			p.put(n, r.patches+i)
 		}
 	}
 	if !numbered {
-		p.total = len(r.patches)
+		p.total = r.count
 	}
 }
 
 // head is the mail that stands for the posting: the cover, else its first patch.
-func (p *posting) head() *record {
-	if p.cover != nil {
-		return p.cover
+func (p *pool) head(q *posting) *record {
+	switch {
+	case q.cover > 0:
+		return p.record(q.cover)
+	case q.lead > 0:
+		return p.record(q.lead)
 	}
-	if p.lead != nil {
-		return p.lead
-	}
-	n := 0
-	for i := range p.slots {
-		if n == 0 || i < n {
-			n = i
-		}
-	}
-	return p.slots[n].from
+	return p.source(q.slots[0].found)
 }
 
-func (p *posting) live() *posting {
-	for p.merged != nil {
-		p = p.merged
-	}
-	return p
-}
-
-func union(a, b []string) []string {
-	out := slices.Clone(a)
-	for _, s := range b {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
+// source is the record that a patch is from.
+func (p *pool) source(at uint32) *record { return p.record(p.found.At(at).from) }

@@ -123,7 +123,7 @@ func checkAssembly(dir string, c sharedCase) []string {
 	for _, p := range problems {
 		col.AddProblem(p)
 	}
-	l := col.Listing()
+	l := must(col.Listing())
 	var perSeries, covers []int
 	n := 0
 	for _, s := range l.Series {
@@ -190,7 +190,7 @@ func checkPull(dir string, c sharedCase) []string {
 		col.Add(m)
 	}
 	var reasons []string
-	for _, s := range col.Listing().Skipped {
+	for _, s := range must(col.Listing()).Skipped {
 		reasons = append(reasons, s.Reason)
 	}
 	if d := cmp.Diff([]string{"a pull request"}, reasons); d != "" {
@@ -211,7 +211,7 @@ func checkFuzz(dir string, c sharedCase) []string {
 	for _, p := range problems {
 		col.AddProblem(p)
 	}
-	l := col.Listing()
+	l := must(col.Listing())
 	n := len(l.Skipped) + len(l.Problems)
 	for _, s := range l.Series {
 		n += len(s.Patches)
@@ -252,7 +252,7 @@ func checkDependency(_ string, c sharedCase) []string {
 			}
 			col.Add(m)
 		}
-		l := col.Listing()
+		l := must(col.Listing())
 		if len(l.Series) != 1 {
 			return []string{fmt.Sprintf("%d series", len(l.Series))}
 		}

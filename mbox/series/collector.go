@@ -3,21 +3,22 @@
 //
 //  1. mbox/series/patch takes each mail apart: subject, message, author, diff.
 //  2. A Collector puts the patches of one posting together, by thread first and
-//     then by sender, total, version and time, and orders versions.
-//  3. Choose picks the series and the patches that a user asks for.
+//     then by sender, total, version and time, and orders versions. It has at hand
+//     what that needs, some 300 bytes a mail; mbox/series/keep puts the rest away.
+//  3. An Index says which series there are, and reads them back one at a time.
+//  4. Index.Choose picks the series and the patches that a user asks for.
 //
 // Nothing here reads a clock, a file or a repository: the same messages give the
 // same series in whatever order they come.
 package series
 
 import (
-	"fmt"
 	"hash/crc32"
-	"strconv"
 	"strings"
 	"time"
 
 	"patchbench/mbox"
+	"patchbench/mbox/series/keep"
 	"patchbench/mbox/series/patch"
 )
 
@@ -31,20 +32,22 @@ type Options struct {
 	Wait, GiveUp time.Duration
 	// MaxPatches bounds a series; 0 means 100.
 	MaxPatches int
-	// DropDiffs keeps only the hash of each diff, for reading large archives;
+	// DropDiffs keeps only the hash of each diff, for listing large archives;
 	// DropMessages only the subject of each commit message.
 	DropDiffs, DropMessages bool
+	// Keeper holds the texts and diffs of messages, and is empty at first; nil
+	// means memory.
+	Keeper keep.Medium
 }
 
 // Collector gathers messages and says which series they make up. It is not safe
 // for use by several goroutines.
 type Collector struct {
+	pool
 	options  Options
-	records  []*record
-	problems []mbox.Problem
-	reported map[string]string // what Ready gave, by the series' first key
-	names    map[string]string // one copy of each name and address
-	state    *state            // nil when a message came since
+	problems keep.List[int64]  // where they were put
+	reported map[uint32]uint64 // what Ready gave, by the key of the series' first mail
+	index    *Index            // nil when a message came since
 }
 
 // NewCollector makes an empty Collector.
@@ -58,103 +61,97 @@ func NewCollector(o Options) *Collector {
 	if o.MaxPatches == 0 {
 		o.MaxPatches = 100
 	}
-	return &Collector{options: o, reported: make(map[string]string), names: make(map[string]string)}
+	return &Collector{options: o, reported: make(map[uint32]uint64), pool: pool{
+		store: keep.NewStore(o.Keeper), replace: make(map[uint32]uint32), covers: make(map[uint32]uint64), needs: make(map[uint32]bool),
+	}}
 }
 
-// AddProblem keeps a message that could not be read for the listing.
-func (c *Collector) AddProblem(p mbox.Problem) { c.problems = append(c.problems, p) }
-
-// record is what the collector keeps of one message.
-type record struct {
-	seq       int
-	id        string // "" if it has none
-	key       string
-	position  string
-	raw       string // subject as sent
-	subject   patch.Subject
-	author    mbox.Address // of the mail
-	submitter string
-	date      time.Time
-	when      time.Time // what it is ordered by: date, unless that cannot be
-	received  time.Time // zero until known
-	parents   []string  // ids, nearest first
-	lists     []string
-	patches   []patch.Found
-	text      string
-	hints     patch.Hints
-	bytes     int    // of the raw mail
-	sum       uint32 // of the raw mail; orders mails that are alike in all else
-	bare      bool   // a patch of hg export, no mail
-
-	skip string // why it is no part of a series, "" if it is
+// AddProblem keeps a message that could not be read for the listing. It fails only
+// if the Keeper does.
+func (c *Collector) AddProblem(p mbox.Problem) error {
+	at, err := c.store.PutProblem(p)
+	c.problems.Add(at)
+	return err
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Add takes one message in.
-func (c *Collector) Add(m *mbox.Message) {
+// Add takes one message in, and keeps nothing of it in memory but what the Keeper
+// keeps there. It fails only if the Keeper does.
+func (c *Collector) Add(m *mbox.Message) error {
 	content := patch.Find(m, patch.Options{Scissors: c.options.Scissors})
-	r := &record{
-		seq: len(c.records), id: m.ID, key: m.Key(), position: m.Position, raw: m.Subject,
-		subject: patch.ParseSubject(m.Subject), author: patch.Author(m), date: m.Date, received: m.Received,
-		patches: content.Patches, hints: content.Hints, bytes: len(m.Raw), sum: crc32.Checksum(m.Raw, castagnoli), lists: m.Lists,
+	rest := &keep.Mail{
+		Position: m.Position, Raw: m.Subject, Subject: patch.ParseSubject(m.Subject), Author: patch.Author(m), Date: m.Date, Lists: m.Lists,
+		Patches: content.Patches, Hints: content.Hints,
 	}
-	r.when = sent(m)
-	r.author = c.person(r.author)
-	r.submitter = strings.ToLower(r.author.Email)
-	if strings.Contains(strings.ToLower(m.From.Name), " via ") {
-		// A gateway's address stands for many people.
-		r.submitter += "|" + strings.ToLower(r.author.Name)
-	}
-	r.submitter = c.name(r.submitter)
-	r.bare = m.From == (mbox.Address{}) && m.Subject == "" && m.ID == "" && len(r.patches) > 0
-	if content.First != "" {
-		r.parents = append(r.parents, content.First)
-	}
-	for i := range r.patches {
-		f := &r.patches[i]
-		if f.Patch.Author == (mbox.Address{}) {
-			c.AddProblem(mbox.Problem{MessageID: m.ID, Position: m.Position, Error: "no author: From has no address"})
-			return
+	for i := range rest.Patches {
+		p := &rest.Patches[i].Patch
+		if p.Author == (mbox.Address{}) {
+			return c.AddProblem(mbox.Problem{MessageID: m.ID, Position: m.Position, Error: "no author: From has no address"})
 		}
-		f.Patch.Author = c.person(f.Patch.Author)
 		if c.options.DropDiffs {
-			f.Patch.Diff, f.Patch.Notes = nil, ""
+			p.Diff, p.Notes = nil, ""
 		}
 		if c.options.DropMessages {
-			// A copy, since the subject is a part of the message.
-			f.Patch.Message, f.Patch.Subject = "", strings.Clone(f.Patch.Subject)
+			p.Message = ""
 		}
 	}
+	if cover := rest.Subject.Numbered && rest.Subject.N == 0; len(rest.Patches) == 0 && (cover || !c.options.DropDiffs) {
+		rest.Text = content.Text
+	}
+	at, err := c.store.Put(rest)
+	if err != nil {
+		return err
+	}
+	submitter := strings.ToLower(rest.Author.Email)
+	if strings.Contains(strings.ToLower(m.From.Name), " via ") {
+		// A gateway's address stands for many people.
+		submitter += "|" + strings.ToLower(rest.Author.Name)
+	}
+	r := record{
+		when: sent(m).Unix(), at: at, seq: c.records.Len() + 1, key: c.names.Add(m.Key()), hasID: m.ID != "",
+		submitter: c.names.Add(submitter), received: seconds(m.Received),
+		bytes: uint32(len(m.Raw)), sum: crc32.Checksum(m.Raw, castagnoli), subject: subjectOf(rest.Subject),
+		bare: m.From == (mbox.Address{}) && m.Subject == "" && m.ID == "" && len(rest.Patches) > 0,
+	}
+	c.take(&r, rest.Patches)
+	switch {
+	case r.count == 0:
+		r.hash = keep.Hash(fold(rest.Subject.Text))
+	case !m.Date.IsZero():
+		r.hash = keep.Mix(keep.Hash(submitter), uint64(m.Date.Unix()), keep.Hash(rest.Subject.Identity()), c.digest(&r))
+	}
+	if r.count > 0 && r.subject.numbered && r.subject.n == 0 {
+		c.covers[r.seq] = keep.Hash(fold(rest.Subject.Text))
+	}
+	if id := content.Hints.Supersedes; id != "" {
+		c.replace[r.seq] = c.names.Add(id)
+	}
+	if len(content.Hints.Prerequisites) > 0 {
+		c.needs[r.seq] = true
+	}
+	r.parents = c.link(c.parents(m, content.First))
+	c.records.Add(r)
+	c.index = nil
+	return nil
+}
+
+// parents are the ids that a message refers to, nearest first.
+func (c *Collector) parents(m *mbox.Message, first string) []uint32 {
+	list := make([]uint32, 0, 16)
+	add := func(id string) {
+		if n := c.names.Add(id); n > 0 {
+			list = append(list, n)
+		}
+	}
+	add(first)
 	for i := len(m.InReplyTo) - 1; i >= 0; i-- {
-		r.parents = append(r.parents, m.InReplyTo[i])
+		add(m.InReplyTo[i])
 	}
-	for i := len(m.References) - 1; i >= 0 && len(r.parents) < 100; i-- {
-		r.parents = append(r.parents, m.References[i])
+	for i := len(m.References) - 1; i >= 0 && len(list) < 100; i-- {
+		add(m.References[i])
 	}
-	if len(r.patches) == 0 {
-		r.text = content.Text
-		if c.options.DropDiffs && !(r.subject.Numbered && r.subject.N == 0) {
-			r.text = ""
-		}
-	}
-	c.records = append(c.records, r)
-	c.state = nil
-}
-
-// person and name give the one copy that is kept of a name: an archive repeats
-// those of its authors.
-func (c *Collector) person(a mbox.Address) mbox.Address {
-	return mbox.Address{Name: c.name(a.Name), Email: c.name(a.Email)}
-}
-
-func (c *Collector) name(s string) string {
-	if known, ok := c.names[s]; ok {
-		return known
-	}
-	s = strings.Clone(s)
-	c.names[s] = s
-	return s
+	return list
 }
 
 // sent is when a mail was sent, for putting mails in order: its Date, or when it
@@ -173,59 +170,60 @@ func sent(m *mbox.Message) time.Time {
 	return m.Date
 }
 
-// Listing tells what all messages so far are, each in exactly one list. Series
-// are in order of time.
-func (c *Collector) Listing() mbox.Listing {
-	s := c.assembled()
-	out := mbox.Listing{Series: []mbox.Series{}, Skipped: []mbox.Skipped{}, Problems: []mbox.Problem{}}
-	for _, p := range s.postings {
-		out.Series = append(out.Series, p.series)
+// Index tells what all messages so far are. It is good until the next Add.
+func (c *Collector) Index() *Index {
+	if c.index == nil {
+		c.index = assemble(&c.pool, c.options)
+		c.index.problems = &c.problems
 	}
-	out.Skipped = append(out.Skipped, s.skipped...)
-	out.Problems = append(out.Problems, c.problems...)
-	return out
+	return c.index
 }
+
+// Listing tells what all messages so far are, each in exactly one list, with all
+// that is in them. Series are in order of time. It fails only if the Keeper does.
+func (c *Collector) Listing() (mbox.Listing, error) { return c.Index().Listing() }
 
 // Ready gives the series that are complete or have waited long enough at this
 // time, each once, and again when more of it came. One with patches of the version
 // before waits as an incomplete one does, for those that may be on their way. A message whose time of
 // arrival is unknown counts as arrived when Ready first saw it; dates that
-// senders wrote are never used for waiting.
-func (c *Collector) Ready(now time.Time) []mbox.Series {
-	for _, r := range c.records {
-		if r.received.IsZero() {
-			r.received = now
+// senders wrote are never used for waiting. It fails only if the Keeper does; the
+// series that are ready then are given by the next call.
+func (c *Collector) Ready(now time.Time) ([]mbox.Series, error) {
+	for i := range c.records.Len() {
+		if r := c.record(i + 1); r.received == 0 {
+			r.received = seconds(now)
 		}
 	}
 	var out []mbox.Series
-	for _, p := range c.assembled().postings {
-		var first, last time.Time
-		for _, r := range p.records {
-			if first.IsZero() || r.received.Before(first) {
+	reported := make(map[uint32]uint64)
+	x := c.Index()
+	for i, at := range x.postings {
+		p := x.posting(at)
+		first, last := uint32(0), uint32(0)
+		for r := range x.recordsOf(p) {
+			if first == 0 || r.received < first {
 				first = r.received
 			}
-			if r.received.After(last) {
-				last = r.received
-			}
+			last = max(last, r.received)
 		}
-		if (!p.series.Complete || p.filled) && now.Sub(last) < c.options.Wait && now.Sub(first) < c.options.GiveUp {
+		waited := now.Sub(time.Unix(int64(last), 0)) >= c.options.Wait || now.Sub(time.Unix(int64(first), 0)) >= c.options.GiveUp
+		if (!x.complete(p) || p.filled) && !waited {
 			continue
 		}
-		content := fmt.Sprint(p.series.Version, p.series.Total, p.series.Missing)
-		for _, one := range p.series.Patches {
-			content += one.MessageID + strconv.Itoa(one.N) + one.DiffSHA256
+		key, content := x.head(p).key, x.content(p)
+		if c.reported[key] == content {
+			continue
 		}
-		if key := p.head().key; c.reported[key] != content {
-			c.reported[key] = content
-			out = append(out, p.series)
+		s, err := x.Series(i)
+		if err != nil {
+			return nil, err
 		}
+		reported[key] = content
+		out = append(out, s)
 	}
-	return out
-}
-
-func (c *Collector) assembled() *state {
-	if c.state == nil {
-		c.state = assemble(c.records, c.options)
+	for key, content := range reported {
+		c.reported[key] = content
 	}
-	return c.state
+	return out, nil
 }

@@ -322,7 +322,7 @@ func TestAssembly(t *testing.T) {
 				for _, m := range messages {
 					c.Add(m)
 				}
-				if d := cmp.Diff(tc.want, outline(c.Listing())); d != "" {
+				if d := cmp.Diff(tc.want, outline(must(c.Listing()))); d != "" {
 					t.Fatalf("order %d (-want +got):\n%s", round, d)
 				}
 				rnd.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
@@ -349,7 +349,7 @@ func TestHgExport(t *testing.T) {
 		}
 		c.Add(m)
 	}
-	l := c.Listing()
+	l := must(c.Listing())
 	if d := cmp.Diff([]string{" v1 3/3 1= 2= 3="}, outline(l)); d != "" {
 		t.Fatalf("(-want +got):\n%s", d)
 	}
@@ -368,7 +368,7 @@ func TestReady(t *testing.T) {
 		msg.Received = start.Add(at)
 		c.Add(msg)
 	}
-	ready := func(at time.Duration) []string { return outline(mbox.Listing{Series: c.Ready(start.Add(at))}) }
+	ready := func(at time.Duration) []string { return outline(mbox.Listing{Series: must(c.Ready(start.Add(at)))}) }
 	want := func(at time.Duration, lines ...string) {
 		t.Helper()
 		if d := cmp.Diff(lines, ready(at)); d != "" {
@@ -396,7 +396,7 @@ func TestHints(t *testing.T) {
 	c := NewCollector(Options{})
 	c.Add(mail{id: "a", subject: "[PATCH] x", body: "Why.\n\nDepends-on: <one@example.com>\nBased-on: https://lists.example.com/r/two@example.com/\n---\nSupersedes: <old@example.com>\n" +
 		change("f", "1") + "\nbase-commit: 0123456789ABCDEF0123456789abcdef01234567\nprerequisite-patch-id: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n-- \n2.39\n"}.message(t))
-	s := c.Listing().Series[0]
+	s := must(c.Listing()).Series[0]
 	old := "old@example.com"
 	want := mbox.Series{
 		Base:       &mbox.Base{Commit: "0123456789abcdef0123456789abcdef01234567", How: mbox.HowBaseCommit, Reason: "the mail says base-commit"},
@@ -413,12 +413,12 @@ func TestHints(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	collect := func(mails ...mail) mbox.Listing {
+	collect := func(mails ...mail) *Index {
 		c := NewCollector(Options{})
 		for _, m := range mails {
 			c.Add(m.message(t))
 		}
-		return c.Listing()
+		return c.Index()
 	}
 	two := collect(
 		mail{id: "a", subject: "[PATCH 1/3] x1"}, mail{id: "b", re: "a", subject: "[PATCH 2/3] x2", minute: 1},
@@ -436,7 +436,7 @@ func TestChoose(t *testing.T) {
 	other := collect(mail{id: "a", subject: "[PATCH] x"}, mail{id: "b", subject: "[PATCH] y", minute: 1})
 	for _, tc := range []struct {
 		name    string
-		listing mbox.Listing
+		index   *Index
 		version int
 		patches string
 		want    string
@@ -444,22 +444,22 @@ func TestChoose(t *testing.T) {
 
 		messages []string
 	}{
-		{name: "several, one named", listing: other, messages: []string{"b"}, want: "b v1 1/1 1=b"},
-		{name: "named by its first version", listing: forks, messages: []string{"a1"}, want: "a2 v2 1/1 after a1 1=a2"},
-		{name: "named by a reply", listing: other, messages: []string{"r"}, err: "2 series in this mail; give a file that holds only one of them:\n  x <a>\n  y <b>"},
-		{name: "newest", listing: two, want: "a2 v2 3/4 missing [3] after a 1=a2 2=b2 4=c2"},
-		{name: "first version", listing: two, version: 1, want: "a v1 2/3 missing [3] 1=a 2=b"},
-		{name: "no such version", listing: two, version: 7, err: "no version 7 of the series in this mail; there is v1, v2"},
-		{name: "some patches", listing: two, patches: "1-2", want: "a2 v2 2/4 after a 1=a2 2=b2"},
-		{name: "open range", listing: two, patches: "2-", want: "a2 v2 2/4 missing [3] after a 2=b2 4=c2"},
-		{name: "none there", listing: two, patches: "3", err: "patches 3: none of them is in the mail; there are 1, 2, 4"},
-		{name: "bad numbers", listing: two, patches: "1-9", err: `patches "1-9": want numbers from 1 to 4 as in 1-3,5`},
-		{name: "several", listing: other, err: "2 series in this mail; give a file that holds only one of them:\n  x <a>\n  y <b>"},
-		{name: "files without ids", listing: files, want: " v2 2/2 1= 2="},
-		{name: "nothing", listing: mbox.Listing{}, err: "no patches found"},
+		{name: "several, one named", index: other, messages: []string{"b"}, want: "b v1 1/1 1=b"},
+		{name: "named by its first version", index: forks, messages: []string{"a1"}, want: "a2 v2 1/1 after a1 1=a2"},
+		{name: "named by a reply", index: other, messages: []string{"r"}, err: "2 series in this mail; give a file that holds only one of them:\n  x <a>\n  y <b>"},
+		{name: "newest", index: two, want: "a2 v2 3/4 missing [3] after a 1=a2 2=b2 4=c2"},
+		{name: "first version", index: two, version: 1, want: "a v1 2/3 missing [3] 1=a 2=b"},
+		{name: "no such version", index: two, version: 7, err: "no version 7 of the series in this mail; there is v1, v2"},
+		{name: "some patches", index: two, patches: "1-2", want: "a2 v2 2/4 after a 1=a2 2=b2"},
+		{name: "open range", index: two, patches: "2-", want: "a2 v2 2/4 missing [3] after a 2=b2 4=c2"},
+		{name: "none there", index: two, patches: "3", err: "patches 3: none of them is in the mail; there are 1, 2, 4"},
+		{name: "bad numbers", index: two, patches: "1-9", err: `patches "1-9": want numbers from 1 to 4 as in 1-3,5`},
+		{name: "several", index: other, err: "2 series in this mail; give a file that holds only one of them:\n  x <a>\n  y <b>"},
+		{name: "files without ids", index: files, want: " v2 2/2 1= 2="},
+		{name: "nothing", index: collect(), err: "no patches found"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, err := Choose(tc.listing, Choice{Version: tc.version, Patches: tc.patches, Messages: tc.messages})
+			_, s, err := tc.index.Choose(Choice{Version: tc.version, Patches: tc.patches, Messages: tc.messages})
 			got := ""
 			if s != nil {
 				got = outline(mbox.Listing{Series: []mbox.Series{*s}})[0]
@@ -492,7 +492,7 @@ func TestImpossibleDates(t *testing.T) {
 			c.Add(m)
 		}
 		var got []string
-		for _, s := range c.Listing().Series {
+		for _, s := range must(c.Listing()).Series {
 			got = append(got, s.Subject)
 		}
 		if d := cmp.Diff([]string{"first", "second", "third"}, got); d != "" {

@@ -208,7 +208,7 @@ func TestAgainstGitAm(t *testing.T) {
 				}
 				c.Add(m)
 			}
-			l := c.Listing()
+			l := must(c.Listing())
 			if len(l.Series) != 1 || len(l.Skipped) != 0 || len(l.Problems) != 0 {
 				t.Fatalf("listing: %d series, skipped %v, problems %v", len(l.Series), l.Skipped, l.Problems)
 			}

@@ -58,7 +58,7 @@ func BenchmarkArchive(b *testing.B) {
 			}
 			c.Add(m)
 		}
-		if l := c.Listing(); len(l.Series) != 400 {
+		if l := must(c.Listing()); len(l.Series) != 400 {
 			b.Fatalf("%d series", len(l.Series))
 		}
 	}

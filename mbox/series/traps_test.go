@@ -243,7 +243,7 @@ func TestBadMail(t *testing.T) {
 					c.Add(m)
 				}
 			}
-			l := c.Listing()
+			l := must(c.Listing())
 			if _, err := json.Marshal(l); err != nil {
 				t.Errorf("as JSON: %v", err)
 			}
