@@ -10,10 +10,16 @@ import (
 	"patchbench/mbox/tree"
 )
 
+// fuzzFlag says how loosely patches may be applied.
+type fuzzFlag struct {
+	Fuzz uint `placeholder:"N" help:"Where a patch applies in no other way, leave up to N lines of context out at an end of a hunk, as patch -F; the report says so."`
+}
+
 type applyCommand struct {
 	mailFlags
 	repoFlags
 	withFlag
+	fuzzFlag
 	JSON bool `name:"json" help:"Print JSON and nothing else."`
 }
 
@@ -35,9 +41,9 @@ func (c *applyCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	stack, err := repo.Apply(ctx, base, s, tree.Options{AtHand: c.AtHand})
+	stack, err := repo.Apply(ctx, base, s, tree.Options{AtHand: c.AtHand, Fuzz: int(c.Fuzz)})
 	if err == nil {
-		err = repo.With(ctx, stack, extra, tree.Options{})
+		err = repo.With(ctx, stack, extra, tree.Options{Fuzz: int(c.Fuzz)})
 	}
 	if err != nil {
 		return stageError(err)

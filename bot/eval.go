@@ -80,6 +80,7 @@ type evalCommand struct {
 	repoFlags
 	measureFlags
 	withFlag
+	fuzzFlag
 	storeFlag
 	formatFlag
 	Suite  string `placeholder:"FILE" help:"The suite file. Default: .patchbench.toml, bench.toml or suite.toml of the base."`
@@ -94,7 +95,7 @@ func (c *evalCommand) Run(ctx context.Context, t *terminal) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	o := eval.Options{Repo: c.Repo, Base: c.Base, Branch: c.Branch, Resume: c.Resume, EndsFirst: c.Ends,
+	o := eval.Options{Repo: c.Repo, Base: c.Base, Branch: c.Branch, Fuzz: int(c.Fuzz), Resume: c.Resume, EndsFirst: c.Ends,
 		Rounds: c.Rounds, Budget: c.Budget, Seed: c.seed(), Margin: c.Margin / 100}
 	if c.Resume != "" && c.Seed == nil {
 		o.Seed = 0 // the record's
@@ -132,8 +133,8 @@ func readSuite(file string, o *eval.Options) (err error) {
 func (c *evalCommand) input(ctx context.Context, t *terminal) (eval.Input, error) {
 	if len(c.Files) == 1 {
 		if from, to, ok := rangeOf(c.Files[0]); ok {
-			if c.Patches != "" || c.Series != 0 || c.Scissor {
-				return eval.Input{}, usage(fmt.Errorf("-P, --version and --scissors choose from mail; %s are commits", c.Files[0]))
+			if c.Patches != "" || c.Series != 0 || c.Scissor || c.Fuzz > 0 {
+				return eval.Input{}, usage(fmt.Errorf("-P, --version, --scissors and --fuzz are for mail; %s are commits", c.Files[0]))
 			}
 			return eval.Input{From: from, To: to}, nil
 		}
@@ -174,6 +175,7 @@ func (c *evalCommand) again(seed uint64, in eval.Input, base mbox.Base) string {
 	for _, f := range c.With {
 		add("--with", f)
 	}
+	add("--fuzz", number(int(c.Fuzz)))
 	add("--suite", c.Suite)
 	add("--benchmarks", c.Benchmarks)
 	add("--rounds", number(c.Rounds))

@@ -45,6 +45,7 @@ type Options struct {
 	Repo   string // the folder of the git repository, which is only read
 	Base   string // a revision; "" as tree.Repo.Base chooses
 	Branch string // whose tip is the base if nothing else says; "" means HEAD
+	Fuzz   int    // how loosely patches may be applied: see tree.Options
 
 	// SuiteName and SuiteText are the suite's file; without text the suite is
 	// read from the base tree, under one of suite.DefaultNames.
@@ -237,7 +238,7 @@ func apply(ctx context.Context, repo *tree.Repo, in Input, o Options) (*tree.Sta
 	if err != nil {
 		return nil, err
 	}
-	return repo.Apply(ctx, base, in.Series, tree.Options{AtHand: in.AtHand})
+	return repo.Apply(ctx, base, in.Series, tree.Options{AtHand: in.AtHand, Fuzz: o.Fuzz})
 }
 
 // readSuite takes the suite from the options or from the base tree, never from
@@ -310,6 +311,11 @@ func (r *run) begin(in Input, sandboxDigest string) {
 	}
 	if len(r.extra) > 0 {
 		r.warn(fmt.Sprintf("built with patches that are not judged, on base and on every version: %s", strings.Join(r.extra, ", ")))
+	}
+	for _, st := range r.stack.Steps {
+		if st.How == tree.HowFuzz {
+			r.warn(fmt.Sprintf("%d/%d applied with fuzz, which may be the wrong place: %s", st.N, r.total, strings.Join(st.Notes, "; ")))
+		}
 	}
 	if r.editsSuite() {
 		r.warn("patch edits the benchmark suite: 1 file, " + r.suiteFile + "; measured with the base suite")
