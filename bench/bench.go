@@ -212,6 +212,13 @@ var (
 	Faults = Metric{Name: "faults", Unit: Count, Better: Lower}
 )
 
+// Slowdown is how many times as long as alone a benchmark takes beside others.
+var Slowdown = Metric{Name: "slowdown", Unit: "x", Better: Lower}
+
+// OfBaseline begins the names of metrics that tell what was subtracted from a
+// row: baseline-wall. They are shown, never tested.
+const OfBaseline = "baseline-"
+
 // Sample is one metric of one run; its JSON form is a line of samples.jsonl.
 type Sample struct {
 	// Round counts from 1 within the benchmark; warm-up rounds are not kept.
@@ -319,6 +326,8 @@ type Comparison struct {
 	Better    string            `json:"better"`
 	Exact     bool              `json:"exact"`
 	Tested    bool              `json:"tested"`
+	// Weight is that of the benchmark; 0 is 1.
+	Weight float64 `json:"weight,omitempty"`
 	// Rounds is the number of complete rounds behind the figures.
 	Rounds int `json:"rounds"`
 	// Detectable is the smallest relative change of a step that these rounds
@@ -328,6 +337,14 @@ type Comparison struct {
 	Steps      []Step   `json:"steps"`
 	Total      Step     `json:"total"`
 	Warnings   []string `json:"warnings"`
+}
+
+// Matters is the row's weight, 1 where none is given.
+func (c Comparison) Matters() float64 {
+	if c.Weight == 0 {
+		return 1
+	}
+	return c.Weight
 }
 
 // Value is one version's figure in the row's unit. Median is the centre of its

@@ -13,6 +13,11 @@ func MetricFor(name, unit string) Metric {
 			return m
 		}
 	}
+	if of, ok := strings.CutPrefix(name, OfBaseline); ok {
+		m := MetricFor(of, unit)
+		m.Name, m.Tested = name, false
+		return m
+	}
 	m := Metric{Name: name, Unit: unit, Better: Lower, Tested: true}
 	if strings.HasSuffix(unit, "/s") {
 		m.Better = Higher
@@ -22,6 +27,7 @@ func MetricFor(name, unit string) Metric {
 
 var known = []Metric{
 	Wall, CPU, User, Sys, RSS, Size, Faults,
+	Slowdown,
 	{Name: "switches", Unit: Count, Better: Lower},
 	{Name: "reads", Unit: Count, Better: Lower},
 	{Name: "writes", Unit: Count, Better: Lower},

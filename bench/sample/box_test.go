@@ -112,6 +112,25 @@ func testBoxes(t *testing.T, sb *sandbox.Sandbox) {
 		},
 		{Name: "go", Run: bench.Program{Line: `./kit go "$NS"`}, Env: map[string]string{"NS": "250"}, Parse: "gobench"},
 		{Name: "slow", Run: bench.Program{Args: []string{"./kit", "slow"}}, Timeout: 200 * time.Millisecond},
+		{Name: "chain", Prepare: bench.Program{Line: `echo ready > "$TMPDIR/state"`}, Chain: []bench.Link{
+			{Name: "add", Run: bench.Program{Line: `./kit work; cat "$TMPDIR/state" > "$TMPDIR/more"`}},
+			{
+				Name: "serve", Run: bench.Program{Line: `cat "$TMPDIR/more" > "$TMPDIR/up"; exec sleep 1000`}, Background: true,
+				Ready: bench.Program{Line: `test -e "$TMPDIR/up"`},
+			},
+			{Name: "pull", Run: bench.Program{Line: `grep ready "$TMPDIR/up"; ./kit cat < words >"$TMPDIR/copy$COPY"`}, Parallel: 3},
+			{Name: "look", Run: bench.Program{Line: `cmp "$TMPDIR/copy1" "$TMPDIR/copy3"`}},
+		}},
+		{
+			Name: "checked", Run: bench.Program{Line: "echo out; ./kit work; exec cat words"}, Baseline: &bench.Benchmark{Name: "echo", Run: bench.Program{Line: "echo"}},
+			Check:   bench.Program{Line: `read a; read b; test "$a,$b" = "out,one two"; test ! -e "$TMPDIR/left"; echo > "$TMPDIR/left"`},
+			Cleanup: bench.Program{Line: `test -e "$TMPDIR/left"`},
+		},
+		{Name: "wrong", Run: bench.Program{Line: "echo out"}, Check: bench.Program{Line: "grep in"}},
+		{Name: "together", Together: []bench.Benchmark{
+			{Name: "x", Run: bench.Program{Line: "./kit work"}},
+			{Name: "y", Prepare: bench.Program{Line: `: > "$TMPDIR/y"`}, Run: bench.Program{Line: `./kit work; test -e "$TMPDIR/y"`}},
+		}},
 		{Name: "readonly", Run: bench.Program{Line: `if touch written 2>/dev/null; then exit 9; fi; test "$PWD" = /build/src`}},
 	}}
 	s, err := Open(t.Context(), sb, suite, versions, Options{Seed: 7})
@@ -134,6 +153,10 @@ func testBoxes(t *testing.T, sb *sandbox.Sandbox) {
 		{"prepared", nil, map[string]int{"prepared wall": 4}},
 		{"go", nil, map[string]int{"go/Loop sec/op": 4, "go rss": 4, "go wall": 0, "go cpu": 0}},
 		{"slow", []string{"0 timed out after 0.2 s (2 of 2 runs)"}, map[string]int{"slow wall": 0}},
+		{"chain", []string{"2 SIGSEGV (5 of 5 runs)"}, map[string]int{"chain/add cpu": 4, "chain/serve rss": 3, "chain/serve wall": 3, "chain/pull wall": 3, "chain/look wall": 3, "chain wall": 0}},
+		{"checked", nil, map[string]int{"checked wall": 4, "checked baseline-wall": 4, "checked baseline-rss": 4, "checked size": 4, "checked baseline-size": 0}},
+		{"wrong", []string{"0 check: exit status 1 (2 of 2 runs)"}, nil},
+		{"together", nil, map[string]int{"together/x wall": 4, "together/x slowdown": 4, "together/y slowdown": 4, "together wall": 0}},
 		{"readonly", nil, map[string]int{"readonly wall": 4}},
 	}
 	for b, tt := range tests {
@@ -168,15 +191,19 @@ func testBoxes(t *testing.T, sb *sandbox.Sandbox) {
 			for _, l := range list {
 				count[l.Benchmark+" "+l.Metric]++
 				switch l.Metric {
-				case "wall", "sec/op", "rss", "size", "faults":
+				case "slowdown", "baseline-wall", "baseline-rss":
 					if l.Value <= 0 {
+						t.Errorf("%s of version %d = %v %s", l.Metric, l.Version, l.Value, l.Unit)
+					}
+				case "wall", "sec/op", "rss", "size", "faults":
+					if l.Value <= 0 && tt.name != "checked" { // which is less its baseline
 						t.Errorf("%s of version %d = %v %s", l.Metric, l.Version, l.Value, l.Unit)
 					}
 				}
 				switch {
 				case l.Metric == "cpu" && l.Benchmark == "work" && l.Value <= 0:
 					t.Errorf("cpu of version %d = %v %s", l.Version, l.Value, l.Unit)
-				case l.Metric == "rss" && (l.Value < 100<<10 || l.Value > 8<<20):
+				case l.Metric == "rss" && tt.name != "checked" && (l.Value < 100<<10 || l.Value > 8<<20):
 					t.Errorf("a shell's rss = %.0f B", l.Value)
 				case l.Metric == "sec/op" && l.Value != 250e-9:
 					t.Errorf("sec/op = %v", l.Value)

@@ -196,7 +196,7 @@ func TestChainJobs(t *testing.T) {
 	command := func(word string) sandbox.Command {
 		return sandbox.Command{Args: []string{"./kit", word}, Env: []string{"SRC=/build/src", "OUT=/build/out", "A=1"}, Dir: srcDir, Peaks: true, KeepTmp: true}
 	}
-	want := []job{
+	want := []sandbox.Job{
 		{Command: command("add")},
 		{Command: command("serve"), Background: true, Ready: []string{"./kit", "ping"}},
 		{Command: command("pull")},

@@ -85,7 +85,7 @@ var compilers = [][]string{
 func (s *Sampler) Compiler(ctx context.Context) (string, error) {
 	var found []string
 	for _, args := range compilers {
-		all, err := s.slots[0].do(ctx, job{Command: sandbox.Command{Args: args, Dir: srcDir, Timeout: 10 * time.Second, KeepStdout: 4096}})
+		all, err := s.slots[0].do(ctx, sandbox.Job{Command: sandbox.Command{Args: args, Dir: srcDir, Timeout: 10 * time.Second, KeepStdout: 4096}})
 		if err != nil {
 			return "", first(ctx.Err(), err)
 		}

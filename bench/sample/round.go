@@ -171,7 +171,7 @@ func (t *trial) measure(ctx context.Context, i int) (outcome, error) {
 		return p, nil
 	}
 	for row := range o.figures {
-		o.figures[row].RSS, o.figures[row].Size = p.figures[row].RSS, p.figures[row].Size
+		o.figures[row].TakePeaks(p.figures[row])
 	}
 	return o, nil
 }

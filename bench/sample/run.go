@@ -5,7 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"os"
+	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,8 +18,11 @@ import (
 	"patchbench/bench/sandbox"
 )
 
-// keepOutput is how much of an output is read for results, in bytes.
+// keepOutput is how much of an output is read for results or checked, in bytes.
 const keepOutput = 16 << 20
+
+// checkName is the folder beside a version's files for what is checked.
+const checkName = "check"
 
 // outcome is what one run of a benchmark on one version gave.
 type outcome struct {
@@ -33,9 +40,9 @@ type outcome struct {
 	rows     []goResult // of a parsed output
 
 	// Of all programs together.
-	wall        time.Duration
-	pressure    time.Duration // negative if unknown
-	stops, left int
+	wall, started time.Duration // started: when the last group of programs was
+	pressure      time.Duration // negative if unknown
+	stops, left   int
 }
 
 // measure runs a benchmark once. When the box breaks, which is our fault and not
@@ -75,7 +82,7 @@ func (s *Sampler) renew(ctx context.Context, sl *slot) error {
 // without a sandbox they can reach the runner, and those after which it is gone
 // have failed, with a new box for what comes next. The results are nil then. The
 // error is ours.
-func (s *Sampler) part(ctx context.Context, sl *slot, jobs ...job) ([]sandbox.Result, *bench.Failed, error) {
+func (s *Sampler) part(ctx context.Context, sl *slot, jobs ...sandbox.Job) ([]sandbox.Result, *bench.Failed, error) {
 	start := s.now()
 	res, err := sl.do(ctx, jobs...)
 	if err == nil {
@@ -98,7 +105,7 @@ func (s *Sampler) part(ctx context.Context, sl *slot, jobs ...job) ([]sandbox.Re
 
 // alive says whether a version's runner still carries out commands.
 func (sl *slot) alive(ctx context.Context) bool {
-	_, err := sl.do(ctx, job{Command: sandbox.Command{Args: []string{"true"}, Timeout: time.Minute}})
+	_, err := sl.do(ctx, sandbox.Job{Command: sandbox.Command{Args: []string{"true"}, Timeout: time.Minute}})
 	return err == nil
 }
 
@@ -107,8 +114,9 @@ func (s *Sampler) once(ctx context.Context, i int, st *state, trace bool) (outco
 	p := st.plan.Upto(st.upto[i])
 	o := outcome{outputs: make([]string, len(p.Rows))}
 	var results [][]sandbox.Result
-	for _, t := range p.Takes {
-		res, err := s.take(ctx, s.slots[i], st, t, trace, &o)
+	for k, t := range p.Takes {
+		whole := k+1 == len(p.Takes) && len(p.Rows) == len(st.plan.Rows)
+		res, err := s.take(ctx, s.slots[i], st, t, trace, whole, &o)
 		if err != nil {
 			return o, err
 		}
@@ -131,16 +139,17 @@ func (s *Sampler) once(ctx context.Context, i int, st *state, trace bool) (outco
 	return o, nil
 }
 
-// take does prepare, the measured programs and cleanup. Its results are nil if
-// none of them can count.
-func (s *Sampler) take(ctx context.Context, sl *slot, st *state, t plan.Take, trace bool, o *outcome) ([]sandbox.Result, error) {
+// take does prepare, the measured programs, the check of their output when whole
+// says that it is all there, and cleanup. Its results are nil if none of them can
+// count.
+func (s *Sampler) take(ctx context.Context, sl *slot, st *state, t plan.Take, trace, whole bool, o *outcome) ([]sandbox.Result, error) {
 	if sl.dirty {
-		if _, err := sl.do(ctx, s.job(st, plan.Program{Program: bench.Program{Args: []string{"true"}}})); err != nil {
+		if _, err := sl.do(ctx, s.job(plan.Program{Program: bench.Program{Args: []string{"true"}}})); err != nil {
 			return nil, err
 		}
 	}
 	for _, p := range t.Prepare {
-		if err := s.aside(ctx, sl, s.job(st, p), true, "prepare", o); err != nil {
+		if err := s.aside(ctx, sl, s.job(p), true, label(t, "prepare"), o); err != nil {
 			return nil, err
 		}
 		if o.failed != nil {
@@ -153,9 +162,14 @@ func (s *Sampler) take(ctx context.Context, sl *slot, st *state, t plan.Take, tr
 		if res, err = s.jobs(ctx, sl, st, t, trace, o); err != nil {
 			return nil, err
 		}
+		if o.failed == nil && whole && !st.bm.Check.IsZero() {
+			if err := s.check(ctx, sl, st, t, res, o); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for k, p := range t.Cleanup {
-		if err := s.aside(ctx, sl, s.job(st, p), k+1 < len(t.Cleanup), "cleanup", o); err != nil {
+		if err := s.aside(ctx, sl, s.job(p), k+1 < len(t.Cleanup), label(t, "cleanup"), o); err != nil {
 			return nil, err
 		}
 	}
@@ -164,13 +178,13 @@ func (s *Sampler) take(ctx context.Context, sl *slot, st *state, t plan.Take, tr
 
 // jobs starts the measured programs of a take.
 func (s *Sampler) jobs(ctx context.Context, sl *slot, st *state, t plan.Take, trace bool, o *outcome) ([]sandbox.Result, error) {
-	var jobs []job
+	var jobs []sandbox.Job
 	for _, j := range t.Jobs {
-		job := s.job(st, j.Program)
+		job := s.job(j.Program)
 		job.Background, job.Together, job.Ready = j.Background, j.Together, j.Ready.Argv()
 		job.Peaks = trace
-		job.KeepTmp = len(t.Cleanup) > 0
-		if st.bm.Parse != "" {
+		job.KeepTmp = len(t.Cleanup) > 0 || !st.bm.Check.IsZero()
+		if (st.bm.Parse != "" || !st.bm.Check.IsZero()) && j.Use == plan.Counted && !j.Background {
 			job.KeepStdout = keepOutput
 		}
 		jobs = append(jobs, job)
@@ -180,13 +194,14 @@ func (s *Sampler) jobs(ctx context.Context, sl *slot, st *state, t plan.Take, tr
 		return nil, err
 	}
 	if failed != nil {
-		o.fail(*failed, "")
+		o.fail(during(t.Name, *failed), "")
 		return nil, nil
 	}
 	for k, r := range res {
 		o.add(r, t.Jobs[k])
-		if !r.OK() && o.failed == nil {
-			o.fail(failedOf(r), r.LogTail)
+		// One that was held back by another's failure tells nothing of itself.
+		if !r.OK() && o.failed == nil && !strings.HasSuffix(r.NotStarted, "failed before") {
+			o.fail(during(t.Name, failedOf(r)), r.LogTail)
 			o.at, o.timedOut = t.Jobs[k].Row, timedOut(jobs[k].Command, r)
 		}
 	}
@@ -194,7 +209,7 @@ func (s *Sampler) jobs(ctx context.Context, sl *slot, st *state, t plan.Take, tr
 }
 
 // aside does prepare or cleanup. When one fails, no figure of the run counts.
-func (s *Sampler) aside(ctx context.Context, sl *slot, j job, keep bool, what string, o *outcome) error {
+func (s *Sampler) aside(ctx context.Context, sl *slot, j sandbox.Job, keep bool, what string, o *outcome) error {
 	j.KeepTmp = keep
 	res, failed, err := s.part(ctx, sl, j)
 	if err != nil {
@@ -215,7 +230,7 @@ func (s *Sampler) aside(ctx context.Context, sl *slot, j job, keep bool, what st
 
 // do runs programs in the version's box and remembers whether they may have left
 // something in /tmp, which must not reach the next run.
-func (sl *slot) do(ctx context.Context, jobs ...job) ([]sandbox.Result, error) {
+func (sl *slot) do(ctx context.Context, jobs ...sandbox.Job) ([]sandbox.Result, error) {
 	if sl.run == nil {
 		return nil, fmt.Errorf("%s has no box", sl.Version)
 	}
@@ -227,17 +242,59 @@ func (sl *slot) do(ctx context.Context, jobs ...job) ([]sandbox.Result, error) {
 	return res, err
 }
 
-// add counts a program in what all of them took.
+// check gives what the programs of a take printed to the program that checks it.
+func (s *Sampler) check(ctx context.Context, sl *slot, st *state, t plan.Take, res []sandbox.Result, o *outcome) error {
+	f, err := os.Create(filepath.Join(sl.Dir, checkName, "output"))
+	if err != nil {
+		return err
+	}
+	for k, j := range t.Jobs {
+		if j.Background {
+			continue
+		}
+		if cutOff(res[k]) {
+			o.fail(bench.Failed{Reason: tooLong + "it cannot be checked"}, res[k].LogTail)
+			break
+		}
+		if _, err := f.Write(res[k].Stdout); err != nil {
+			f.Close()
+			return err
+		}
+	}
+	err = errors.Join(f.Chmod(0o644), f.Close())
+	if err != nil || o.failed != nil {
+		return err
+	}
+	c := s.job(plan.Program{Program: st.bm.Check, Env: t.Jobs[0].Env, Timeout: st.bm.Timeout})
+	c.Stdin = path.Join(checkDir, "output")
+	if err := s.aside(ctx, sl, c, len(t.Cleanup) > 0, "check", o); err != nil {
+		return err
+	}
+	if o.failed != nil {
+		o.whole, o.at = false, len(st.plan.Rows)-1
+	}
+	return nil
+}
+
+// add counts a program in what all of them took. Of those that ran at once the
+// slowest counts.
 func (o *outcome) add(r sandbox.Result, j plan.Job) {
 	o.stops += r.Stops
 	o.left += r.Left
-	o.outputs[j.Row] += r.StdoutSHA256
 	if j.Background {
 		return // its time is that of the program that uses it
 	}
-	o.wall += r.Wall
-	if o.pressure >= 0 {
-		o.pressure += time.Duration(r.PressureNS)
+	if j.Use == plan.Counted {
+		o.outputs[j.Row] += r.StdoutSHA256
+	}
+	if !j.Together {
+		o.started = o.wall
+	}
+	if end := o.started + r.Wall; end > o.wall {
+		o.wall = end
+		if o.pressure >= 0 {
+			o.pressure += time.Duration(r.PressureNS)
+		}
 	}
 	if r.PressureNS < 0 {
 		o.pressure = -1
@@ -265,8 +322,8 @@ func (o *outcome) judge(st *state, i int, v Version, results [][]sandbox.Result)
 		return
 	}
 	out := last[0]
-	if int64(len(out.Stdout)) >= keepOutput && hexSHA256(out.Stdout) != out.StdoutSHA256 {
-		o.fail(bench.Failed{Reason: fmt.Sprintf("the output is longer than %d MiB: results cannot be read", keepOutput>>20)}, log)
+	if cutOff(out) {
+		o.fail(bench.Failed{Reason: tooLong + "results cannot be read"}, log)
 		return
 	}
 	rows, err := parseRun(out.Stdout)
@@ -286,6 +343,13 @@ func (o *outcome) judge(st *state, i int, v Version, results [][]sandbox.Result)
 		}
 	}
 }
+
+// cutOff says that a program printed more than was kept.
+func cutOff(r sandbox.Result) bool {
+	return int64(len(r.Stdout)) >= keepOutput && hexSHA256(r.Stdout) != r.StdoutSHA256
+}
+
+const tooLong = "the output is longer than 16 MiB: "
 
 func (o *outcome) fail(f bench.Failed, log string) {
 	o.failed, o.log = &f, log
@@ -315,8 +379,19 @@ func timedOut(c sandbox.Command, r sandbox.Result) bool {
 	return r.Limit != "" && r.Wall >= cmp.Or(c.Timeout, sandboxTimeout)
 }
 
-// during says in which part of a run a failure happened.
+// label names a part of a take in a failure.
+func label(t plan.Take, part string) string {
+	if t.Name == "" {
+		return part
+	}
+	return t.Name + ": " + part
+}
+
+// during says in which part of a run a failure happened; "" for no part.
 func during(part string, f bench.Failed) bench.Failed {
+	if part == "" {
+		return f
+	}
 	f.Reason = part + ": " + f.String()
 	return f
 }
@@ -342,7 +417,7 @@ func samples(p point, st *state, o outcome, rows map[string]bool) []bench.Sample
 		line.Benchmark = st.plan.Name(b, row)
 		figures := f.List()
 		if b.Parse != "" {
-			figures = f.Peaks()
+			figures = f.Memory()
 		}
 		for _, x := range figures {
 			line.Metric, line.Unit, line.Value, line.Covariates = x.Metric, x.Unit, x.Value, x.Covariates
@@ -372,7 +447,7 @@ func failedLines(line bench.Sample, st *state, o outcome, rows map[string]bool) 
 	for row := len(o.figures); row < len(st.plan.Rows); row++ {
 		line.Benchmark, line.Metric, line.Unit, line.Failed = st.plan.Name(st.bm, row), bench.Wall.Name, bench.Wall.Unit, o.failed
 		if row != o.at && !o.whole {
-			line.Failed = &bench.Failed{Status: -1, Reason: "step " + st.plan.Rows[o.at].Name + " failed"}
+			line.Failed = &bench.Failed{Status: -1, Reason: st.plan.Because(o.at)}
 		}
 		list = append(list, line)
 	}

@@ -53,6 +53,8 @@ import (
 const (
 	srcDir = "/build/src"
 	outDir = "/build/out"
+	// checkDir has the output of a run that a program checks.
+	checkDir = "/build/check"
 )
 
 // Version is a built version to be measured.
@@ -88,7 +90,7 @@ type Options struct {
 
 // runner is a box with a runner in it: a *sandbox.Runner.
 type runner interface {
-	DoAll(context.Context, []job) ([]sandbox.Result, error)
+	DoAll(context.Context, []sandbox.Job) ([]sandbox.Result, error)
 	Close() error
 }
 
@@ -161,7 +163,7 @@ func Open(ctx context.Context, sb *sandbox.Sandbox, suite *bench.Suite, versions
 		if err != nil {
 			return nil, err
 		}
-		return single{r}, nil
+		return r, nil
 	}, suite, versions, o)
 }
 
@@ -179,7 +181,7 @@ func open(ctx context.Context, start starter, suite *bench.Suite, versions []Ver
 		s.now = time.Now
 	}
 	for _, v := range versions {
-		box, err := boxOf(v, suite.Limits)
+		box, err := boxOf(v, suite)
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
@@ -226,14 +228,22 @@ func checkVersions(versions []Version) error {
 	return nil
 }
 
-func boxOf(v Version, l bench.Limits) (sandbox.Box, error) {
+func boxOf(v Version, suite *bench.Suite) (sandbox.Box, error) {
+	l := suite.Limits
 	box := sandbox.Box{Limits: sandbox.Limits{
 		MemoryBytes: l.MemoryBytes,
 		Processes:   l.Processes,
 		DiskBytes:   l.DiskBytes,
 		OutputBytes: l.OutputBytes,
 	}}
-	for name, inside := range map[string]string{"src": srcDir, "out": outDir} {
+	mounts := map[string]string{"src": srcDir, "out": outDir}
+	if slices.ContainsFunc(suite.Benchmarks, func(b bench.Benchmark) bool { return !b.Check.IsZero() }) {
+		mounts[checkName] = checkDir
+		if err := os.MkdirAll(filepath.Join(v.Dir, checkName), 0o755); err != nil {
+			return box, fmt.Errorf("sample %s: %w", v, err)
+		}
+	}
+	for name, inside := range mounts {
 		dir := filepath.Join(v.Dir, name)
 		if st, err := os.Stat(dir); err != nil {
 			return box, fmt.Errorf("sample %s: %w", v, err)
@@ -277,13 +287,13 @@ func (s *Sampler) order(b, round, try int) []int {
 }
 
 // job is a program of a benchmark as the box starts it.
-func (s *Sampler) job(st *state, p plan.Program) job {
-	return job{Command: sandbox.Command{
+func (s *Sampler) job(p plan.Program) sandbox.Job {
+	return sandbox.Job{Command: sandbox.Command{
 		Args:    p.Argv(),
 		Env:     append([]string{"SRC=" + srcDir, "OUT=" + outDir}, p.Env...),
 		Dir:     srcDir,
 		Stdin:   stdin(p.Stdin),
-		Timeout: cmp.Or(st.bm.Timeout, s.suite.Limits.Timeout),
+		Timeout: cmp.Or(p.Timeout, s.suite.Limits.Timeout),
 	}}
 }
 

@@ -39,7 +39,7 @@ type fakeLab struct {
 	open    int
 	log     []string // "v RUN" in order, of programs that are not the sampler's own
 	command sandbox.Command
-	jobs    []job // the last ones
+	jobs    []sandbox.Job // the last ones
 }
 
 type fakeBox struct {
@@ -67,7 +67,7 @@ func (l *fakeLab) start(_ context.Context, b sandbox.Box) (runner, error) {
 func (b *fakeBox) Close() error { b.lab.open--; return nil }
 
 // DoAll runs the jobs one after the other; those behind one that fails are not started.
-func (b *fakeBox) DoAll(ctx context.Context, jobs []job) ([]sandbox.Result, error) {
+func (b *fakeBox) DoAll(ctx context.Context, jobs []sandbox.Job) ([]sandbox.Result, error) {
 	var out []sandbox.Result
 	if last := jobs[0].Args[len(jobs[0].Args)-1]; last != "prepare" && last != "cleanup" && last != "true" && b.v == "0" {
 		b.lab.jobs = jobs
@@ -75,7 +75,7 @@ func (b *fakeBox) DoAll(ctx context.Context, jobs []job) ([]sandbox.Result, erro
 	failed := ""
 	for _, j := range jobs {
 		if failed != "" {
-			out = append(out, sandbox.Result{Status: -1, NotStarted: "not started after " + failed})
+			out = append(out, sandbox.Result{Status: -1, NotStarted: "job 1 (" + failed + ") failed before"})
 			continue
 		}
 		r, err := b.do(ctx, j.Command)
@@ -339,8 +339,8 @@ func TestOpenRefuses(t *testing.T) {
 
 type closer struct{ n *int }
 
-func (c closer) DoAll(context.Context, []job) ([]sandbox.Result, error) { return nil, nil }
-func (c closer) Close() error                                           { *c.n++; return nil }
+func (c closer) DoAll(context.Context, []sandbox.Job) ([]sandbox.Result, error) { return nil, nil }
+func (c closer) Close() error                                                   { *c.n++; return nil }
 
 // The order is random, the same for the same seed, and does not depend on which
 // versions fail.

@@ -34,21 +34,6 @@ func (c *checker) benchmark(i int, b benchmark) {
 	if c.doc.Has(at("weight")...) && !(b.Weight >= minWeight && b.Weight <= maxWeight) {
 		c.fault(at("weight"), "%sweight = %v is out of range: give %v to %v, 1 being usual", whose, b.Weight, minWeight, maxWeight)
 	}
-	for _, k := range []struct {
-		key   string
-		asked bool
-	}{
-		{"parallel", b.Parallel != 0},
-		{"weight", b.Weight != 0},
-		{"together", len(b.Together) > 0},
-		{"baseline", b.Baseline != ""},
-		{"step", len(b.Step) > 0},
-		{"check", !bench.Program(b.Check).IsZero() && b.Check.Line != checkStdout},
-	} {
-		if k.asked {
-			c.later(at(k.key), "benchmark."+k.key)
-		}
-	}
 	c.alone(i, whose)
 	c.steps(i, whose, b)
 	if c.doc.Has(at("parse")...) {

@@ -42,8 +42,54 @@
 //	stdin = "data/sort.in"                # relative to the source folder
 //	parse = "gobench"                     # prints Go benchmark lines itself
 //
-// A {word} in run, prepare, cleanup, env and stdin is a parameter; {{word}}
-// stands for the text {word}. ${word}, {a,b} and { word; } are left to the shell.
+//	[[benchmark]]
+//	name = "start"
+//	run = "./kit --version"
+//
+//	[[benchmark]]
+//	name = "parse"
+//	run = "./kit parse data/large"
+//	baseline = "start"                    # each run's figures are less those of a run of start
+//	check = "sort | cmp - data/parsed"    # gets the output as standard input, must succeed
+//	weight = 3                            # counts three times as much as others
+//
+//	[[benchmark]]
+//	name = "readers"
+//	run = "./kit read $COPY"              # COPY is 1, 2, 3, 4
+//	parallel = 4                          # copies at once: wall of the slowest, the sum of all else
+//
+//	[[benchmark]]
+//	name = "net"                          # a chain: each step is a row, net/add, net/serve, ...
+//	prepare = "./kit init /tmp/db"
+//	[[benchmark.step]]
+//	name = "add"
+//	run = "./kit add /tmp/db data/large"
+//	[[benchmark.step]]
+//	name = "serve"                        # ended when the step after it has ended
+//	run = "./kit serve /tmp/db /tmp/socket"
+//	background = true
+//	ready = "test -S /tmp/socket"         # run until it succeeds
+//	[[benchmark.step]]
+//	name = "pull"
+//	run = "./kit pull /tmp/socket"
+//	parallel = 2
+//
+//	[[benchmark]]
+//	name = "beside"                       # rows beside/hash, beside/start, and slowdown of both
+//	together = ["hash", "start"]          # these benchmarks alone, then at once
+//	params = { rounds = ["1000"] }        # for the hash of this parameter
+//
+// A {word} in run, prepare, cleanup, check, env, stdin and steps is a parameter;
+// {{word}} stands for the text {word}. ${word}, {a,b} and { word; } are left to
+// the shell.
+//
+// A benchmark named by together or baseline is that of the same parameters. It
+// must be a single program; for together it may be a chain whose steps but the
+// last are servers, and a server that several have is started once.
+//
+// The weight of a benchmark says how much its rows matter: they get more of the
+// time that is left, and come before others in the headline and the tables. No
+// verdict depends on it.
 package suite
 
 import (

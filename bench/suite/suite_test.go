@@ -59,6 +59,8 @@ func TestExample(t *testing.T) {
 	few.Params, many.Params = map[string]string{"rounds": "100"}, map[string]string{"rounds": "1000"}
 	few.Run, many.Run = bench.Program{Line: "./kit hash 100"}, bench.Program{Line: "./kit hash 1000"}
 	few.Env, many.Env = map[string]string{"KIT_ROUNDS": "100"}, map[string]string{"KIT_ROUNDS": "1000"}
+	line := func(s string) bench.Program { return bench.Program{Line: s} }
+	start := bench.Benchmark{Name: "start", Run: line("./kit --version")}
 	want := &bench.Suite{
 		Name:        "kit",
 		Description: "the four loops of kit", Apply: []string{"accounting.mbox"},
@@ -77,6 +79,18 @@ func TestExample(t *testing.T) {
 			Run:   bench.Program{Args: []string{"./kit", "sort"}},
 			Stdin: "data/sort.in",
 			Parse: "gobench",
+		}, start, {
+			Name: "parse", Run: line("./kit parse data/large"), Baseline: &start, Check: line("sort | cmp - data/parsed"), Weight: 3,
+		}, {
+			Name: "readers", Run: line("./kit read $COPY"), Parallel: 4,
+		}, {
+			Name: "net", Prepare: line("./kit init /tmp/db"), Chain: []bench.Link{
+				{Name: "add", Run: line("./kit add /tmp/db data/large")},
+				{Name: "serve", Run: line("./kit serve /tmp/db /tmp/socket"), Background: true, Ready: line("test -S /tmp/socket")},
+				{Name: "pull", Run: line("./kit pull /tmp/socket"), Parallel: 2},
+			},
+		}, {
+			Name: "beside", Params: map[string]string{"rounds": "1000"}, Together: []bench.Benchmark{many, start},
 		}},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {

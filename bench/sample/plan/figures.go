@@ -10,27 +10,79 @@ import (
 // Figures are what the programs of a row did in one run.
 type Figures struct {
 	Wall, User, Sys                 time.Duration
-	RSS, Size                       int64 // B, peaks; 0 for unknown
+	RSS, Size                       int64 // B, peaks
+	Peaks                           bool  // the peaks are known
 	Faults, Switches, Reads, Writes int64
 	Involuntary                     int64
 	PressureNS                      int64 // -1 for unknown
+	// Slowdown is how many times as long as alone the programs took beside others;
+	// 0 for a row that is not run alone.
+	Slowdown float64
+	// Less is what was subtracted; nil for nothing.
+	Less *Figures
 }
 
 // Figures turns the results of the plan's takes, one list for each, into the
-// figures of its rows.
+// figures of its rows. Of several copies the slowest makes the wall time, and
+// everything else is the sum over them.
 func (p Plan) Figures(results [][]sandbox.Result) []Figures {
-	rows := make([]Figures, len(p.Rows))
+	own, alone, less := make([]*Figures, len(p.Rows)), make([]*Figures, len(p.Rows)), make([]*Figures, len(p.Rows))
 	for i, t := range p.Takes {
 		for k, j := range t.Jobs {
-			rows[j.Row] = figuresOf(results[i][k])
+			list := own
+			switch j.Use {
+			case Alone:
+				list = alone
+			case Subtracted:
+				list = less
+			case Unused:
+				continue
+			}
+			list[j.Row] = list[j.Row].with(figuresOf(results[i][k]))
 		}
+	}
+	rows := make([]Figures, len(p.Rows))
+	for row := range rows {
+		f := own[row]
+		if a := alone[row]; a != nil && a.Wall > 0 {
+			f.Slowdown = float64(f.Wall) / float64(a.Wall)
+		}
+		if less[row] != nil {
+			f = f.minus(less[row])
+		}
+		rows[row] = *f
 	}
 	return rows
 }
 
+// with adds the figures of another copy; f may be nil.
+func (f *Figures) with(o Figures) *Figures {
+	if f == nil {
+		return &o
+	}
+	f.Wall, f.User, f.Sys = max(f.Wall, o.Wall), f.User+o.User, f.Sys+o.Sys
+	f.RSS, f.Size, f.Peaks = f.RSS+o.RSS, f.Size+o.Size, f.Peaks && o.Peaks
+	f.Faults, f.Switches, f.Reads, f.Writes = f.Faults+o.Faults, f.Switches+o.Switches, f.Reads+o.Reads, f.Writes+o.Writes
+	f.Involuntary += o.Involuntary
+	f.PressureNS = max(f.PressureNS, o.PressureNS)
+	return f
+}
+
+// minus subtracts the figures of a baseline.
+func (f *Figures) minus(o *Figures) *Figures {
+	d := *f
+	d.Less = o
+	d.Wall, d.User, d.Sys = f.Wall-o.Wall, f.User-o.User, f.Sys-o.Sys
+	d.RSS, d.Size, d.Peaks = f.RSS-o.RSS, f.Size-o.Size, f.Peaks && o.Peaks
+	d.Faults, d.Switches, d.Reads, d.Writes = f.Faults-o.Faults, f.Switches-o.Switches, f.Reads-o.Reads, f.Writes-o.Writes
+	return &d
+}
+
 func figuresOf(r sandbox.Result) Figures {
 	return Figures{
-		Wall: r.Wall, User: r.User, Sys: r.Sys, RSS: r.RSSBytes, Size: r.SizeBytes,
+		Wall: r.Wall, User: r.User, Sys: r.Sys,
+		// A peak of 0 could not be read: it never means that there was nothing.
+		RSS: r.RSSBytes, Size: r.SizeBytes, Peaks: r.RSSBytes > 0 && r.SizeBytes > 0,
 		// Whether a page fault needs the disk hangs on the page cache; that it
 		// happens does not.
 		Faults:   r.Faults + r.MajorFaults,
@@ -64,23 +116,40 @@ func (f Figures) List() []Figure {
 		{bench.User.Name, bench.Second, f.User.Seconds(), nil},
 		{bench.Sys.Name, bench.Second, f.Sys.Seconds(), nil},
 	}
-	list = append(list, f.Peaks()...)
-	return append(list,
+	list = append(list, f.Memory()...)
+	list = append(list,
 		Figure{bench.Faults.Name, bench.Count, float64(f.Faults), nil},
 		Figure{"switches", bench.Count, float64(f.Switches), nil},
 		Figure{"reads", bench.Count, float64(f.Reads), nil},
 		Figure{"writes", bench.Count, float64(f.Writes), nil})
-}
-
-// Peaks gives the peaks of memory alone. One of 0 could not be read: it never
-// means that there was nothing.
-func (f Figures) Peaks() []Figure {
-	var list []Figure
-	if f.RSS > 0 {
-		list = append(list, Figure{bench.RSS.Name, bench.Byte, float64(f.RSS), nil})
+	if f.Slowdown > 0 {
+		list = append(list, Figure{bench.Slowdown.Name, bench.Slowdown.Unit, f.Slowdown, nil})
 	}
-	if f.Size > 0 {
-		list = append(list, Figure{bench.Size.Name, bench.Byte, float64(f.Size), nil})
+	if f.Less != nil {
+		for _, x := range f.Less.List() {
+			if bench.MetricFor(x.Metric, x.Unit).Tested {
+				list = append(list, Figure{bench.OfBaseline + x.Metric, x.Unit, x.Value, nil})
+			}
+		}
 	}
 	return list
+}
+
+// Memory gives the peaks of memory alone, nil if they are not known.
+func (f Figures) Memory() []Figure {
+	if !f.Peaks {
+		return nil
+	}
+	return []Figure{
+		{bench.RSS.Name, bench.Byte, float64(f.RSS), nil},
+		{bench.Size.Name, bench.Byte, float64(f.Size), nil},
+	}
+}
+
+// TakePeaks takes the peaks of memory from another run of the same programs.
+func (f *Figures) TakePeaks(o Figures) {
+	f.RSS, f.Size, f.Peaks = o.RSS, o.Size, o.Peaks
+	if f.Less != nil && o.Less != nil {
+		f.Less.TakePeaks(*o.Less)
+	}
 }
