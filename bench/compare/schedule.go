@@ -12,6 +12,9 @@ type Feed struct {
 	// Needs are, for every step of its rows that is open, about how many rounds
 	// in all would decide it: Open.Needs.
 	Needs []int
+	// Weight is how many times as much as others a step of the benchmark is worth;
+	// 0 is 1.
+	Weight float64
 }
 
 // Turn is what to run until rows are judged again.
@@ -120,7 +123,11 @@ func cheapest(list []Feed, at []int, dropped []bool) (best, need int, cost time.
 				continue
 			}
 			c := time.Duration(n-at[i]) * f.Cost
-			if each := float64(c) / float64(decided); best < 0 || each < least {
+			each := float64(c) / float64(decided)
+			if f.Weight > 0 {
+				each /= f.Weight
+			}
+			if best < 0 || each < least {
 				best, need, cost, least = i, n, c, each
 			}
 		}

@@ -20,49 +20,57 @@ func TestNext(t *testing.T) {
 	}{
 		"nothing": {nil, s, nil, Turn{Goals: []int{}}},
 		"all get the first look": {
-			[]Feed{{0, s, nil}, {4, s, nil}, {0, 0, nil}, {15, s, []int{80}}}, 30 * s, nil,
+			[]Feed{{0, s, nil, 0}, {4, s, nil, 0}, {0, 0, nil, 0}, {15, s, []int{80}, 0}}, 30 * s, nil,
 			Turn{Goals: []int{10, 10, 0, 15}, Left: 30 * s},
 		},
 		"a fixed number of rounds": {
-			[]Feed{{0, s, nil}, {0, s, nil}}, -1, []int{30},
+			[]Feed{{0, s, nil, 0}, {0, s, nil, 0}}, -1, []int{30},
 			Turn{Goals: []int{30, 30}, Left: 60 * s},
 		},
 		"decided ones rest": {
-			[]Feed{{10, s, nil}, {10, s, []int{12}}}, 60 * s, nil,
+			[]Feed{{10, s, nil, 0}, {10, s, []int{12}, 0}}, 60 * s, nil,
 			Turn{Goals: []int{10, 15}, Left: 2 * s},
 		},
 		"all that fits is fed to its next look": {
-			[]Feed{{10, s, []int{40}}, {20, s, []int{21, 25}}}, 60 * s, nil,
+			[]Feed{{10, s, []int{40}, 0}, {20, s, []int{21, 25}, 0}}, 60 * s, nil,
 			Turn{Goals: []int{15, 30}, Left: 35 * s},
 		},
 		"the cheap one before the dear one": {
-			[]Feed{{20, s, []int{80}}, {20, s, []int{30}}}, 30 * s, nil,
+			[]Feed{{20, s, []int{80}, 0}, {20, s, []int{30}, 0}}, 30 * s, nil,
 			Turn{Goals: []int{20, 30}, Left: 10 * s, Starved: true},
 		},
 		"a slow benchmark is dear at few rounds": {
-			[]Feed{{20, 10 * s, []int{25}}, {20, s, []int{60}}}, 45 * s, nil,
+			[]Feed{{20, 10 * s, []int{25}, 0}, {20, s, []int{60}, 0}}, 45 * s, nil,
 			Turn{Goals: []int{20, 30}, Left: 40 * s, Starved: true},
 		},
 		"many steps at once are worth more": {
-			[]Feed{{20, s, []int{60, 60, 60, 60}}, {20, s, []int{50}}}, 45 * s, nil,
+			[]Feed{{20, s, []int{60, 60, 60, 60}, 0}, {20, s, []int{50}, 0}}, 45 * s, nil,
 			Turn{Goals: []int{30, 20}, Left: 40 * s, Starved: true},
 		},
 		"the near step of a benchmark, not the far one": {
-			[]Feed{{20, s, []int{25, 80}}, {20, s, []int{50}}}, 40 * s, nil,
+			[]Feed{{20, s, []int{25, 80}, 0}, {20, s, []int{50}, 0}}, 40 * s, nil,
 			Turn{Goals: []int{30, 30}, Left: 35 * s, Starved: true},
 		},
+		"weight": {
+			[]Feed{{20, s, []int{80}, 3}, {20, s, []int{45}, 0}}, 60 * s, nil,
+			Turn{Goals: []int{30, 20}, Left: 60 * s, Starved: true},
+		},
+		"without weight": {
+			[]Feed{{20, s, []int{80}, 1}, {20, s, []int{45}, 0}}, 60 * s, nil,
+			Turn{Goals: []int{20, 30}, Left: 25 * s, Starved: true},
+		},
 		"hopeless within the budget": {
-			[]Feed{{20, s, []int{80}}, {30, s, []int{70}}}, 20 * s, nil,
+			[]Feed{{20, s, []int{80}, 0}, {30, s, []int{70}, 0}}, 20 * s, nil,
 			Turn{Goals: []int{20, 30}, Starved: true},
 		},
 		"a rough estimate is not trusted": {
-			[]Feed{{10, s, []int{80}}, {15, s, []int{70}}}, 20 * s, nil,
+			[]Feed{{10, s, []int{80}, 0}, {15, s, []int{70}, 0}}, 20 * s, nil,
 			Turn{Goals: []int{10, 20}, Left: 20 * s, Starved: true},
 		},
-		"no time":           {[]Feed{{10, s, []int{15}}}, 0, nil, Turn{Goals: []int{10}, Starved: true}},
-		"without a bound":   {[]Feed{{40, s, []int{80}}, {60, 0, []int{80}}}, -1, nil, Turn{Goals: []int{60, 60}, Left: 40 * s}},
-		"beyond all looks":  {[]Feed{{80, s, []int{81}}}, -1, nil, Turn{Goals: []int{80}, Left: s}},
-		"asks for the past": {[]Feed{{20, s, []int{20}}}, -1, nil, Turn{Goals: []int{20}}},
+		"no time":           {[]Feed{{10, s, []int{15}, 0}}, 0, nil, Turn{Goals: []int{10}, Starved: true}},
+		"without a bound":   {[]Feed{{40, s, []int{80}, 0}, {60, 0, []int{80}, 0}}, -1, nil, Turn{Goals: []int{60, 60}, Left: 40 * s}},
+		"beyond all looks":  {[]Feed{{80, s, []int{81}, 0}}, -1, nil, Turn{Goals: []int{80}, Left: s}},
+		"asks for the past": {[]Feed{{20, s, []int{20}, 0}}, -1, nil, Turn{Goals: []int{20}}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

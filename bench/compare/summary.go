@@ -169,7 +169,7 @@ func (s *summary) finding(key string, c bench.Comparison, st bench.Step) finding
 	f := finding{n: st.N, to: st.N, row: key, c: &c, better: st.Verdict == bench.Better, change: math.NaN()}
 	if st.Change != nil {
 		f.change = *st.Change
-		f.magnitude = math.Abs(*st.Change)
+		f.magnitude = math.Abs(*st.Change) * c.Matters()
 	}
 	if len(st.Group) == 2 && st.Group[0] < st.Group[1] {
 		f.n, f.to = st.Group[0], st.Group[1]

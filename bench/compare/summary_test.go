@@ -42,6 +42,10 @@ func TestSummary(t *testing.T) {
 		c.Params = map[string]string{param: value}
 		return c
 	}
+	weighing := func(weight float64, c bench.Comparison) bench.Comparison {
+		c.Weight = weight
+		return c
+	}
 	none := func(name string) bench.Comparison {
 		c := row(name, bench.CPU)
 		for i := range c.Steps {
@@ -87,6 +91,10 @@ func TestSummary(t *testing.T) {
 			row("hash", bench.Wall, step(2, .049, bench.Worse)),
 			row("table", bench.RSS, step(3, .198, bench.Worse)),
 		}, nil, answer{bench.Worse, "worse: 2/5 makes hash 5.1 % slower (cpu); 3/5 makes table use 19.8 % more memory (rss)"}},
+		"what weighs more comes first": {five, []bench.Comparison{
+			row("hash", bench.CPU, step(2, .09, bench.Worse)),
+			weighing(10, row("sort", bench.CPU, step(2, .02, bench.Worse))),
+		}, nil, answer{bench.Worse, "worse: 2/5 makes sort 2.0 % slower (cpu); 2/5 makes hash 9.0 % slower (cpu)"}},
 		"better": {five, []bench.Comparison{row("sort", bench.Wall, step(1, -.25, bench.Better))}, nil,
 			answer{bench.Better, "better: 1/5 makes sort 25.0 % faster (wall)"}},
 		"undone": {five, []bench.Comparison{cancel}, nil,
