@@ -11,6 +11,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bench/compare"
 	"patchbench/bench/sample"
+	"patchbench/bench/sample/plan"
 	"patchbench/store"
 )
 
@@ -110,6 +111,7 @@ func (r *run) warmUp(ctx context.Context, sampler *sample.Sampler, versions []sa
 			return nil, err
 		}
 		c := &courses[b]
+		c.Weight = bm.Weight
 		c.Rounds, c.before = r.had(bm, versions)
 		if w.Working > 1 {
 			c.Cost = max(w.Round, 1)
@@ -129,9 +131,9 @@ func (r *run) warmUp(ctx context.Context, sampler *sample.Sampler, versions []sa
 // had counts a benchmark's rounds in the record that all the versions took part
 // in, and the others that came before them.
 func (r *run) had(b bench.Benchmark, versions []sample.Version) (rounds, before int) {
-	failed := map[int]bool{}
+	failed := map[int]bool{} // from the first row on
 	for _, f := range r.e.Failures {
-		failed[f.N] = failed[f.N] || f.Benchmark == b.Key()
+		failed[f.N] = failed[f.N] || f.Benchmark == rowsOf(b)[0].Key()
 	}
 	took := map[int]map[int]bool{} // round -> versions
 	for _, s := range r.samples {
@@ -254,8 +256,17 @@ func (r *run) judge(final bool) {
 	r.compared = compare.Compare(r.e.Versions, r.samples, r.e.Failures, o)
 	r.e.Results = r.compared.Comparisons
 	for _, b := range r.suite.Benchmarks {
-		if !slices.ContainsFunc(r.e.Results, func(c bench.Comparison) bool { return belongs(c, b) }) {
-			r.e.Results = append(r.e.Results, compare.Unmeasured(r.e.Versions, b, r.e.Failures)...)
+		for _, row := range rowsOf(b) {
+			if !slices.ContainsFunc(r.e.Results, func(c bench.Comparison) bool { return belongs(c, row) }) {
+				r.e.Results = append(r.e.Results, compare.Unmeasured(r.e.Versions, row, r.failuresOf(row))...)
+			}
+		}
+	}
+	for _, b := range r.suite.Benchmarks {
+		for i := range r.e.Results {
+			if c := &r.e.Results[i]; belongs(*c, b) {
+				c.Weight = b.Weight
+			}
 		}
 	}
 	r.e.Rounds = 0
@@ -267,6 +278,30 @@ func (r *run) judge(final bool) {
 			r.warn(w)
 		}
 	}
+}
+
+// rowsOf gives a benchmark as a list of its rows, each a benchmark by name: itself,
+// or for one of several programs NAME/PROGRAM.
+func rowsOf(b bench.Benchmark) []bench.Benchmark {
+	p := plan.Of(b)
+	var rows []bench.Benchmark
+	for i := range p.Rows {
+		rows = append(rows, bench.Benchmark{Name: p.Name(b, i), Params: b.Params})
+	}
+	return rows
+}
+
+// failuresOf are the failures of a row: also those that only the record tells
+// of, because what goes before it in a chain has failed.
+func (r *run) failuresOf(row bench.Benchmark) []bench.Failure {
+	list := slices.Clone(r.e.Failures)
+	for _, s := range r.samples {
+		if s.Failed != nil && s.Discarded == "" && !s.Twin && s.Benchmark == row.Name && maps.Equal(s.Params, row.Params) &&
+			!slices.ContainsFunc(list, func(f bench.Failure) bool { return f.N == s.Version && f.Benchmark == row.Key() }) {
+			list = append(list, bench.Failure{N: s.Version, Benchmark: row.Key(), Signal: s.Failed.Signal, Status: s.Failed.Status, Reason: s.Failed.Reason})
+		}
+	}
+	return list
 }
 
 // belongs says that a row is the benchmark's, or parsed from its output (NAME/...).

@@ -66,7 +66,7 @@ const (
 	Builds                // versions that were not measured
 	Doubts                // unclear rows
 	Missing               // rows without figures
-	Unchanged             // and the share of waiting
+	Unchanged             // and what stands beside the figures
 	Warnings
 	Facts // machine, rounds, how to reproduce
 )
@@ -82,7 +82,7 @@ func Sections(e *store.Evaluation, o Options) []Section {
 	headline, notes, about, facts := r.headline(), r.notes(), r.about(), r.facts()
 	others := []Section{
 		{Failed, r.failures()}, {Claims, r.claims()}, {Builds, r.sameBuilds()}, {Doubts, r.unclear()}, {Missing, r.missing()},
-		{Unchanged, append(r.unchanged(), r.waiting()...)}, {Warnings, r.warnings()},
+		{Unchanged, slices.Concat(r.unchanged(), r.beside(), r.waiting())}, {Warnings, r.warnings()},
 	}
 	left := mostLines - len(headline) - len(notes) - len(about) - len(facts) - 4
 	for _, section := range others {

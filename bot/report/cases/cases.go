@@ -255,6 +255,23 @@ var All = map[string]func() Builder{
 		}
 		return b.Judged()
 	},
+	"beside": func() Builder { // a baseline, benchmarks together, a chain of which a step fails
+		b := New("", "", five[:2]...)
+		b.Process("parse", 0.31, 8<<20, map[int]float64{1: 0.08}, nil)
+		b.Row("parse", "baseline-cpu", "s", 0.0123, 0.03, nil)
+		b.Row("parse", "baseline-rss", "B", 2<<20, 0.002, nil)
+		b.Process("pulls/viz", 1.2, 61<<20, nil, nil)
+		b.Row("pulls/viz", "slowdown", "x", 1.84, 0.02, map[int]float64{2: 0.3})
+		b.Process("pulls/guitone", 0.7, 42<<20, nil, nil)
+		b.Row("pulls/guitone", "slowdown", "x", 1.31, 0.02, nil)
+		for _, step := range []string{"vc/add", "vc/commit", "vc/check"} {
+			b.Process(step, 0.2, 12<<20, nil, nil)
+		}
+		b.Fail(2, "vc/commit", bench.Failed{Status: 3}, "cannot lock the tree")
+		b.Fail(2, "vc/check", bench.Failed{Status: -1, Reason: "step commit failed"}, "")
+		b.Failures = b.Failures[:len(b.Failures)-1] // the record alone tells of it
+		return b.Judged()
+	},
 	"operations": func() Builder {
 		b := New("", "", five[1:3]...)
 		for i, o := range []struct {

@@ -118,7 +118,7 @@ func (w Row) Weight() (worse bool, size float64) {
 		worse = worse || s.Verdict == bench.Worse
 		size = max(size, Magnitude(s.Change))
 	}
-	return worse, size
+	return worse, size * w.Matters()
 }
 
 // Magnitude is the size of a change, 0 for none that can be shown.
