@@ -140,7 +140,7 @@ var quantityWords = []struct {
 	{"sys", bench.Second, regexp.MustCompile(`(?i)\bsys(?:tem)?(?: time)\b|\bsys\b`)},
 	{"wall", bench.Second, regexp.MustCompile(`(?i)\b(?:wall|wall-?clock|elapsed|real)\b`)},
 	{"instructions", bench.Count, regexp.MustCompile(`(?i)\binstructions\b`)},
-	{"time", bench.Second, regexp.MustCompile(`(?i)\b(?:time|runtime|duration|latency|faster|slower|quicker|speed-?ups?|takes?|took|takes)\b`)},
+	{"time", bench.Second, regexp.MustCompile(`(?i)\b(?:time|runtime|duration|latency|faster|slower|quicker|as fast|speed-?ups?|takes?|took|takes)\b`)},
 }
 
 // quantityOf names what an amount counts, from its unit and the words around it.

@@ -108,7 +108,8 @@ func (t *reader) group(list []hyperfineRun) {
 		a, b := list[0], list[1]
 		x, y := sideOf(a.name), sideOf(b.name)
 		switch {
-		case x > 0 && y > 0, x == y && isSetting(a.name, b.name), x == 0 && y == 0 && !sameCommand(a.name, b.name):
+		case x > 0 && y > 0, x == y && isSetting(a.name, b.name), x == 0 && y == 0 && !sameCommand(a.name, b.name),
+			(x == 0) != (y == 0) && strings.Contains(keyOf(a.name), " ") && strings.Contains(keyOf(b.name), " ") && !sharesWords(a.name, b.name):
 			// Two settings of the same code, or two programs.
 		case x > 0 && y <= 0 || y < 0 && x >= 0:
 			claim(b, a)
@@ -150,6 +151,19 @@ func sameCommand(a, b string) bool {
 	return x != "" && x == y
 }
 
+// sharesWords says that half of the words of each name stand in the other: a name
+// with HEAD among its arguments is no label of another command.
+func sharesWords(a, b string) bool {
+	x, y := words(keyOf(a)), words(keyOf(b))
+	both := 0
+	for w := range x {
+		if y[w] {
+			both++
+		}
+	}
+	return 2*both >= len(x) && 2*both >= len(y)
+}
+
 var settingRE = regexp.MustCompile(`(?i)\b(?:true|false|on|off|enabled|disabled|yes|no)\b`)
 
 // isSetting says that two names differ in a switch only.
@@ -160,6 +174,7 @@ func isSetting(a, b string) bool {
 
 var (
 	timeLineRE = regexp.MustCompile(`^\s*(real|user|system|sys|elapsed|wall|cpu)\s*:?\s+(` + quantity + `)\s*$`)
+	promptRE   = regexp.MustCompile(`^(?:\[[^\]]*\]|[\w.@-]+:[\w~/.-]*)?[$] `)
 	pathRE     = regexp.MustCompile(`(^\$ |\btime )[^ ]*/`)
 	timeTailRE = regexp.MustCompile(`(` + quantity + `)\s?(real|user|system|sys|elapsed|wall|cpu)\b`)
 )
@@ -206,32 +221,47 @@ func (t *reader) timings() {
 		blocks = append(blocks, b)
 	}
 	used := make([]bool, len(blocks))
-	for i, a := range blocks {
-		if used[i] || a.side == 0 || a.side > 0 && blocks[0].side <= 0 {
-			continue
-		}
-		for j := i + 1; j < len(blocks); j++ {
-			b := blocks[j]
-			if used[j] || b.side != -a.side || a.command != b.command && a.command != "" && b.command != "" || b.from-a.to > 25 {
+	// The same command is looked for first, and then one much like it right below.
+	for pass, same := range []func(a, b string) bool{alike, sharesWords} {
+		for i, a := range blocks {
+			if used[i] || a.side > 0 && blocks[0].side <= 0 {
 				continue
 			}
-			used[i], used[j] = true, true
-			before, after := a, b
-			if a.side > 0 {
-				before, after = b, a
-			}
-			for _, name := range []string{"real", "elapsed", "wall", "cpu", "user", "system", "sys"} {
-				x, has := before.values[name]
-				y, had := after.values[name]
-				if has && had {
-					t.pair(a.from, name+" "+show(x)+" before, "+show(y)+" after", strings.TrimLeft(a.command, "$ "), name+" time", x, y)
+			for j := i + 1; j < len(blocks) && !used[i]; j++ {
+				b := blocks[j]
+				switch {
+				case used[j] || pass == 1 && j > i+1 || b.from-a.to > 25 || a.command != "" && b.command != "" && !same(a.command, b.command):
+					continue
+				case a.side == 0 && (b.side <= 0 || a.command == "" || !alike(a.command, b.command)):
+					continue // what has no label is before only where the same command is run again
+				case a.side != 0 && b.side != -a.side:
+					continue
 				}
+				used[i], used[j] = true, true
+				before, after := a, b
+				if a.side > 0 {
+					before, after = b, a
+				}
+				for _, name := range []string{"real", "elapsed", "wall", "cpu", "user", "system", "sys"} {
+					x, has := before.values[name]
+					y, had := after.values[name]
+					if has && had {
+						t.pair(a.from, name+" "+show(x)+" before, "+show(y)+" after", strings.TrimLeft(a.command, "$ "), name+" time", x, y)
+					}
+				}
+				t.blank(a.from, a.to)
+				t.blank(b.from, b.to)
 			}
-			t.blank(a.from, a.to)
-			t.blank(b.from, b.to)
-			break
 		}
 	}
+}
+
+// alike says that two command lines have the same words: git-diff is git diff.
+func alike(a, b string) bool {
+	split := func(s string) []string {
+		return strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '-' || r == '$' })
+	}
+	return slices.Equal(split(a), split(b))
 }
 
 // labels reads the lines from..to-1 above a block: which side they speak of, the
@@ -239,9 +269,9 @@ func (t *reader) timings() {
 func (t *reader) labels(from, to int) (side int, command string) {
 	for i := to - 1; i >= max(from, 0); i-- {
 		line := strings.TrimSpace(t.whole[i])
-		if strings.HasPrefix(line, "$ ") {
+		if at := promptRE.FindStringIndex(line); at != nil {
 			if command == "" {
-				command = pathRE.ReplaceAllString(line, "$1")
+				command = pathRE.ReplaceAllString(line[at[1]-2:], "$1")
 			}
 			continue
 		}

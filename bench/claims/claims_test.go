@@ -54,7 +54,7 @@ func TestRead(t *testing.T) {
 		{"factor", "With this hash is 1.25x faster.\n", []string{"1 time -20.0 %"}},
 		{"times as a word", "hash is 2 times faster\n", []string{"1 time -50.0 %"}},
 		{"by a factor of", "This speeds hash up by a factor of 4.\n", []string{"1 ? -75.0 %"}},
-		{"per cent", "sort gets 12% faster, and uses 3 % more memory.\n", []string{"1 memory -12.0 %", "1 memory +3.0 %"}},
+		{"per cent", "sort gets 12% faster, and uses 3 % more memory.\n", []string{"1 time -12.0 %", "1 memory +3.0 %"}},
 		{"reduced by", "Reduces the run time of table by about 30 percent.\n", []string{"1 time -30.0 %"}},
 		{"signed", "hash: -12 %\n", []string{"1 ? -12.0 % [hash]"}},
 		{"throughput", "This improves the throughput of copy by 20%.\n", []string{"1 throughput +20.0 %"}},
@@ -63,6 +63,15 @@ func TestRead(t *testing.T) {
 		{"instructions in billions", "  before: 4 billion instructions\n  after: 3 billion instructions\n", []string{"1 instructions -25.0 % (4e+09 -> 3e+09 1)"}},
 		{"a conditional is no claim", "A cache could make this 3x faster.\n", nil},
 		{"what another commit did", "1234567abc (kit: hash faster, 2019-02-03) took it from 9 s to 3 s.\n", nil},
+		{"twice as fast", "With this, table is twice as fast as before.\n", []string{"1 time -50.0 %"}},
+		{"three times as fast", "It is three times as fast now.\n", []string{"1 time -66.7 %"}},
+		{"something else is twice as fast", "The library's own sum is about twice as fast as ours on this machine.\n", nil},
+		{"two quantities in a sentence", "It takes 17% longer on the large tree, but uses 2% less CPU time.\n", []string{"1 time +17.0 %", "1 cpu -2.0 %"}},
+		{"a number of calls", "Reduces the number of system calls made for a usage statement from 22610 to 1122.\n", []string{"1 calls -95.0 % (22610 -> 1122 1)"}},
+		{"a number of what is not known", "Reduces the number of files from 22610 to 1122.\n", nil},
+		{"a conditional in another clause", "Even if we might still look at all, we can return earlier, reducing the run time from 5.8 s to 5.0 s.\n",
+			[]string{"1 time -13.8 % (5.8 -> 5 s)"}},
+		{"a conditional in the same clause", "A cache might reduce the run time from 5.8 s to 5.0 s.\n", nil},
 		{"the fault that is mended", "This regressed hash from 1.0 s to 3.0 s in the last release.\n", nil},
 		{"a hyperfine block", `    Benchmark 1: kit hash (HEAD~)
       Time (mean ± σ):     200.0 ms ±   0.9 ms    [User: 100.0 ms, System: 2.0 ms]
@@ -113,6 +122,21 @@ Benchmark 4: hash n=2 (new)
 `, []string{"3 time -25.0 % (1.2 -> 0.9 s) [12.1: kit hash]"}},
 		{"blocks of time(1)", "Before:\n\n  $ time kit hash\n  real\t0m2.000s\n  user\t0m1.000s\n  sys\t0m0.100s\n\nAfter:\n\n  $ time kit hash\n  real\t0m1.000s\n  user\t0m0.900s\n  sys\t0m0.100s\n",
 			[]string{"4 wall -50.0 % (2 -> 1 s) [time kit hash]", "4 user -10.0 % (1 -> 0.9 s) [time kit hash]", "4 sys +0.0 % (0.1 -> 0.1 s) [time kit hash]"}},
+		{"time(1) after a longer prompt", "Before:\n\n\t[me@box tree]$ time kit list HEAD\n\treal\t0m2.0s\n\nAfter:\n\n\t[me@box tree]$ time kit list HEAD\n\treal\t0m1.0s\n",
+			[]string{"4 wall -50.0 % (2 -> 1 s) [time kit list HEAD]"}},
+		{"time(1), the first side without a label", "Here are the times of the last release.  They are\nthe fastest of three.\n\n$ time kit hash\nreal 0m2.0s\n\nAnd with this patch:\n\n$ time kit hash\nreal 0m1.0s\n",
+			[]string{"5 wall -50.0 % (2 -> 1 s) [time kit hash]"}},
+		{"time(1) of another command without a label", "$ time kit sort\nreal 0m2.0s\n\nWith this patch:\n\n$ time kit hash --all\nreal 0m1.0s\n", nil},
+		{"time(1), another block in between", "# without an index\n$ time kit list --all\nreal 0m1.0s\n\n# the same with the old index\n$ time kit list --all --index\nreal 0m9.0s\n\n# this commit\n$ time kit list --all --index\nreal 0m2.0s\n",
+			[]string{"7 wall -77.8 % (9 -> 2 s) [time kit list --all --index]"}},
+		{"time(1), detached head, before", "At the top, detached head, before:\n\nreal 0m2.0s\n\nAfter:\n\nreal 0m1.0s\n", []string{"3 wall -50.0 % (2 -> 1 s)"}},
+		{"time(1), the program under another name", "(without patch)\n$ /usr/bin/time kit diff --raw\nreal 0m2.0s\n\n(with patch)\n$ /usr/bin/time ../build/kit-diff --raw\nreal 0m1.0s\n",
+			[]string{"3 wall -50.0 % (2 -> 1 s) [time kit diff --raw]"}},
+		{"hyperfine on two programs, HEAD an argument", `Benchmark 1: kit describe --dirty
+  Time (mean ± σ):      1.000 s ±  0.009 s
+Benchmark 2: kit describe HEAD && kit refresh -q && kit diff --name-only HEAD
+  Time (mean ± σ):      2.000 s ±  0.009 s
+`, nil},
 		{"time(1) in one line, patched first", "With the patch:\n0.80user 0.10system 0:01.00elapsed 99%CPU\nWithout:\n0.90user 0.10system 0:02.00elapsed 99%CPU\n",
 			[]string{"2 wall -50.0 % (2 -> 1 s)", "2 user -11.1 % (0.9 -> 0.8 s)", "2 sys +0.0 % (0.1 -> 0.1 s)"}},
 	} {

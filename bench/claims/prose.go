@@ -44,6 +44,10 @@ var (
 	citedRE    = regexp.MustCompile(`\b[0-9a-f]{7,40}\s+\([^)]*\d{4}-\d\d-\d\d\)`)
 	notClaimRE = regexp.MustCompile(`(?i)\b(?:would|could|might|unless|no (?:measurable|noticeable)|not (?:any )?(?:faster|slower)|expected|theoretical(?:ly)?)\b`)
 	grievance  = regexp.MustCompile(`(?i)\b(?:regress\w*|slow-?downs?|caus\w+|increased)\b`)
+	countedRE  = regexp.MustCompile(`(?i)\bnumber of (?:[\w/-]+ )*?(steps|calls|syscalls|allocations|instructions|cycles|comparisons|lookups|faults|misses|reads|writes)\b`)
+	asFastRE   = regexp.MustCompile(`(?i)\b(twice|(?:\d+(?:\.\d+)?|three|four|five|ten)(?: times|x)) as fast\b`)
+	ofPatchRE  = regexp.MustCompile(`(?i)\b(?:now|makes?|made|becomes?|before|master|was|patch|commit|change)\b`)
+	breakRE    = regexp.MustCompile(`[,;]\s|\s(?:while|but|whereas)\s`)
 	sentenceRE = regexp.MustCompile(`[.!?]["')]?\s+`)
 	labelRE    = regexp.MustCompile(`^\s*(?:[-*]\s+)?([^:]{1,60}):\s`)
 	listedRE   = regexp.MustCompile(`^(?:\s{2,}|\s*[-*]\s|\t)`)
@@ -102,7 +106,7 @@ func (t *reader) paragraph(from int, text string) {
 const mostSentence = 1000
 
 func (t *reader) sentence(line int, s string) {
-	if len(s) > mostSentence || !strings.ContainsAny(s, "0123456789") || citedRE.MatchString(s) || notClaimRE.MatchString(s) {
+	if len(s) > mostSentence || !strings.ContainsAny(s, "0123456789") && !asFastRE.MatchString(s) || citedRE.MatchString(s) {
 		return
 	}
 	subject := ""
@@ -119,7 +123,7 @@ func (t *reader) sentence(line int, s string) {
 			return
 		}
 		for _, m := range p.re.FindAllStringSubmatchIndex(s, -1) {
-			if slices.Contains(taken[m[0]:m[1]], true) {
+			if slices.Contains(taken[m[0]:m[1]], true) || notClaimRE.MatchString(clause(s, m[0], m[1])) {
 				continue
 			}
 			a, okA := parse(s[m[2]:m[3]])
@@ -128,6 +132,9 @@ func (t *reader) sentence(line int, s string) {
 				a, b = b, a
 			}
 			a, b = agree(a, b)
+			if noun := countedRE.FindStringSubmatch(s[:m[0]]); a.unit == "" && b.unit == "" && noun != nil {
+				a.unit, a.noun, b.unit, b.noun = bench.Count, noun[1], bench.Count, noun[1]
+			}
 			if !okA || !okB || a.unit == "" || b.unit != a.unit || a.value > 0 && b.value > a.value && grievance.MatchString(s) {
 				continue
 			}
@@ -135,7 +142,7 @@ func (t *reader) sentence(line int, s string) {
 				taken[i] = true
 			}
 			found = true
-			t.pair(line+strings.Count(s[:m[0]], "\n"), s, subject, s, a, b)
+			t.pair(line+strings.Count(s[:m[0]], "\n"), s, subject, said(s, a, m[0], m[1]), a, b)
 		}
 	}
 	for _, p := range forward {
@@ -144,17 +151,40 @@ func (t *reader) sentence(line int, s string) {
 	for _, p := range backward {
 		each(p, true)
 	}
-	if found {
+	if found || notClaimRE.MatchString(s) {
 		return
 	}
 	t.ratios(line, s, subject)
 }
 
+// clause is the part of a sentence around bytes from..to that no comma or
+// semicolon divides.
+func clause(s string, from, to int) string {
+	start := 0
+	if all := breakRE.FindAllStringIndex(s[:from], -1); len(all) > 0 {
+		start = all[len(all)-1][1]
+	}
+	end := len(s)
+	if at := breakRE.FindStringIndex(s[to:]); at != nil {
+		end = to + at[0]
+	}
+	return s[start:end]
+}
+
+// said are the words that tell which quantity a number is of: those of its clause,
+// or of the whole sentence where these do not.
+func said(s string, a amount, from, to int) string {
+	if part := clause(s, from, to); quantityOf(amount{unit: a.unit}, part) != quantityOf(amount{unit: a.unit}, "") {
+		return part
+	}
+	return s
+}
+
 // ratios reads a sentence that gives no pair: "1.45x faster", "-12 %".
 func (t *reader) ratios(line int, s, subject string) {
 	rate := quantityOf(amount{}, s) == "throughput"
-	say := func(at int, change float64) {
-		t.ratio(line+strings.Count(s[:at], "\n"), s, subject, quantityOf(amount{}, s), change)
+	say := func(m []int, change float64) {
+		t.ratio(line+strings.Count(s[:m[0]], "\n"), s, subject, quantityOf(amount{}, said(s, amount{}, m[0], m[1])), change)
 	}
 	n := len(t.claims)
 	for _, m := range factorRE.FindAllStringSubmatchIndex(s, -1) {
@@ -162,14 +192,19 @@ func (t *reader) ratios(line int, s, subject string) {
 		switch {
 		case !ok || v.value <= 0:
 		case m[8] >= 0 || rate:
-			say(m[0], v.value-1)
+			say(m, v.value-1)
 		default:
-			say(m[0], 1/v.value-1)
+			say(m, 1/v.value-1)
+		}
+	}
+	for _, m := range asFastRE.FindAllStringSubmatchIndex(s, -1) {
+		if v, ok := parse(inDigits(s[m[2]:m[3]])); ok && v.value > 1 && ofPatchRE.MatchString(clause(s, m[0], m[1])) {
+			say(m, 1/v.value-1)
 		}
 	}
 	for _, m := range percentRE.FindAllStringSubmatchIndex(s, -1) {
 		if v, ok := parse(s[m[2]:m[3]]); ok {
-			say(m[0], percent(v.value, m[4] >= 0, m[8] >= 0, rate))
+			say(m, percent(v.value, m[4] >= 0, m[8] >= 0, rate))
 		}
 	}
 	if len(t.claims) == n {
@@ -184,11 +219,11 @@ func (t *reader) ratios(line int, s, subject string) {
 			switch {
 			case !ok || v.value <= 0:
 			case unit == "%" || strings.HasPrefix(unit, "per"):
-				say(m[0], percent(v.value, m[2] >= 0, more, rate))
+				say(m, percent(v.value, m[2] >= 0, more, rate))
 			case more || rate:
-				say(m[0], v.value-1)
+				say(m, v.value-1)
 			default:
-				say(m[0], 1/v.value-1)
+				say(m, 1/v.value-1)
 			}
 		}
 	}
@@ -199,12 +234,21 @@ func (t *reader) ratios(line int, s, subject string) {
 		raw := s[m[2]:m[3]]
 		if v, ok := parse(strings.TrimLeft(raw, "-+− ")); ok {
 			if raw[0] == '+' {
-				say(m[0], v.value/100)
+				say(m, v.value/100)
 			} else {
-				say(m[0], -v.value/100)
+				say(m, -v.value/100)
 			}
 		}
 	}
+}
+
+// inDigits writes the number before "as fast".
+func inDigits(s string) string {
+	first, _, _ := strings.Cut(strings.ToLower(strings.TrimSuffix(s, "x")), " ")
+	if n, ok := map[string]string{"twice": "2", "three": "3", "four": "4", "five": "5", "ten": "10"}[first]; ok {
+		return n
+	}
+	return first
 }
 
 // percent is the change that p per cent mean. A gain of 100 % and more can only

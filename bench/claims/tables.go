@@ -165,10 +165,11 @@ var (
 	splitRE   = regexp.MustCompile(`[._/()=,'"\s:-]+`)
 )
 
-// The words by which authors tell the two sides of a comparison. The weak ones
-// count only where no strong one stands.
+// The words by which authors tell the two sides of a comparison. The weaker ones
+// count only where no stronger one stands.
 var (
-	strong = map[string]int{
+	strongest = map[string]int{"before": -1, "after": 1}
+	strong    = map[string]int{
 		"before": -1, "baseline": -1, "old": -1, "orig": -1, "original": -1, "parent": -1, "unpatched": -1, "vanilla": -1, "without": -1,
 		"head~": -1, "head~1": -1, "head^": -1, "head^^": -1, "head~2": -1, "this^": -1, "origin/master": -1, "upstream": -1, "previous": -1, "stock": -1,
 		"after": 1, "new": 1, "patched": 1, "head": 1, "optimized": 1, "optimised": 1, "fixed": 1, "proposed": 1, "improved": 1,
@@ -181,7 +182,7 @@ var (
 // sideOf says whether a label speaks of before (-1) or after (1); 0 is neither.
 func sideOf(label string) int {
 	first, rest, _ := strings.Cut(strings.TrimSpace(label), " ")
-	for _, words := range []map[string]int{strong, weak} {
+	for _, words := range []map[string]int{strongest, strong, weak} {
 		for _, token := range sideTokens(label) {
 			if side := words[token]; side != 0 {
 				return side
