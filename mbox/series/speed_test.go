@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -38,6 +39,66 @@ func archive(n int) []byte {
 		}
 	}
 	return out.Bytes()
+}
+
+// noMedium forgets what is put into it.
+type noMedium struct{}
+
+func (noMedium) Write(b []byte) (int, error)       { return len(b), nil }
+func (noMedium) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
+
+// kept gives how many bytes of memory a collector needs for each mail of an
+// archive of series of five: all together while it gathers, and with the index.
+func kept(t testing.TB, n int) (gathered, indexed float64) {
+	t.Helper()
+	live := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // what a first one finds dead may be freed by the next alone
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	c := NewCollector(Options{Keeper: noMedium{}})
+	before := live()
+	for s := range n / 5 {
+		for p := 1; p <= 5; p++ {
+			m := mail{id: fmt.Sprintf("20240501100000.%d-%d-author@example.com", s, p), subject: fmt.Sprintf("[PATCH %d/5] part%d: change %d", p, s, p),
+				from: fmt.Sprintf("Author %d <author%d@example.com>", s%50, s%50), body: change(fmt.Sprintf("dir/file%d.c", s), fmt.Sprint(p))}
+			if p > 1 {
+				m.re = fmt.Sprintf("20240501100000.%d-1-author@example.com", s)
+			}
+			if err := c.Add(m.message(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	after := live()
+	if x := c.Index(); x.Len() != n/5 {
+		t.Fatalf("%d series, want %d", x.Len(), n/5)
+	}
+	last := live()
+	runtime.KeepAlive(c)
+	return float64(after-before) / float64(n), float64(last-before) / float64(n)
+}
+
+// TestKeptOfAMail bounds what is at hand of a mail: an archive of a million would
+// else need more memory than the machines have on which it is read.
+func TestKeptOfAMail(t *testing.T) {
+	const most = 560 // bytes, about twice what it is
+	gathered, indexed := kept(t, 20_000)
+	t.Logf("%.0f bytes a mail, %.0f with the index", gathered, indexed)
+	if indexed > most || gathered > most {
+		t.Errorf("%.0f bytes a mail, %.0f with the index; want %d at most", gathered, indexed, most)
+	}
+}
+
+// BenchmarkKept tells how many bytes are at hand of a mail.
+func BenchmarkKept(b *testing.B) {
+	for b.Loop() {
+		gathered, indexed := kept(b, 20_000)
+		b.ReportMetric(gathered, "B/mail")
+		b.ReportMetric(indexed, "B/mail-indexed")
+	}
 }
 
 // BenchmarkArchive reads, decodes and assembles a mailbox.

@@ -114,7 +114,7 @@ func (s *Store) Get(at int64) (*Mail, error) {
 	}
 	d := decoder{in: b}
 	m := d.mail()
-	if d.bad {
+	if d.bad || len(d.in) > 0 {
 		return nil, errBroken(at)
 	}
 	return m, nil
@@ -128,7 +128,7 @@ func (s *Store) Problem(at int64) (mbox.Problem, error) {
 	}
 	d := decoder{in: b}
 	p := mbox.Problem{MessageID: d.text(), Position: d.text(), Error: d.text()}
-	if d.bad {
+	if d.bad || len(d.in) > 0 {
 		return mbox.Problem{}, errBroken(at)
 	}
 	return p, nil
