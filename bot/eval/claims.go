@@ -6,19 +6,20 @@ import (
 )
 
 // claims are the numbers that the author gives in the cover letter and in the
-// commit messages, each beside what was measured. A range of commits has no
-// messages here, and so no claims.
+// messages of the patches or commits, each beside what was measured.
 func (r *run) claims() []bench.Claim {
-	s := r.e.Series
-	if s == nil {
-		return nil
+	all := []bench.Claim{}
+	if s := r.e.Series; s != nil {
+		if s.Cover != nil {
+			all = claims.Read(s.Cover.Body, 0)
+		}
+		for _, p := range s.Patches {
+			all = append(all, claims.Read(p.Message, p.N)...)
+		}
 	}
-	var all []bench.Claim
-	if s.Cover != nil {
-		all = claims.Read(s.Cover.Body, 0)
-	}
-	for _, p := range s.Patches {
-		all = append(all, claims.Read(p.Message, p.N)...)
+	// Those of a range are in the repository alone.
+	for _, st := range r.stack.Steps {
+		all = append(all, claims.Read(st.Message, st.N)...)
 	}
 	return claims.Match(all, r.e.Results)
 }

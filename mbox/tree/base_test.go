@@ -131,6 +131,9 @@ func TestRange(t *testing.T) {
 			var got []row
 			for _, s := range st.Steps {
 				got = append(got, row{s.N, s.Subject, s.Commit, s.Added, s.Deleted})
+				if want := git(t, dir, "log", "-1", "--format=%B", s.Commit); s.Message != want {
+					t.Errorf("message %q, want %q", s.Message, want)
+				}
 				if s.Tree != git(t, dir, "rev-parse", s.Commit+"^{tree}") || s.How != tree.HowCommit || s.Author.Email != "ada@example.com" {
 					t.Errorf("step %+v", s)
 				}

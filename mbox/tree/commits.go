@@ -67,7 +67,7 @@ func (r *Repo) Range(ctx context.Context, from, to string) (*Stack, error) {
 		if err := done(ctx, "list "+name); err != nil {
 			return nil, err
 		}
-		step := Step{N: len(chain) - 1 - i, Subject: c.Subject, Author: c.Author, Commit: c.ID.String(),
+		step := Step{N: len(chain) - 1 - i, Subject: c.Subject, Message: c.Message, Author: c.Author, Commit: c.ID.String(),
 			Tree: c.Tree.String(), How: HowCommit, Notes: []string{}}
 		if len(c.Parents) > 1 {
 			step.Notes = append(step.Notes, fmt.Sprintf("a merge: stands for all of %.12s", c.Parents[1].String()))

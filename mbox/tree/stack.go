@@ -68,6 +68,8 @@ type Step struct {
 	// nil otherwise.
 	Built *Built   `json:"built,omitempty"`
 	Notes []string `json:"notes"`
+	// Message is that of a commit of a range, "" for a patch, which has its own.
+	Message string `json:"-"`
 	// Added and Deleted count the lines of text; binary files count nothing.
 	Added   int `json:"-"`
 	Deleted int `json:"-"`

@@ -91,6 +91,7 @@ type Commit struct {
 	Author  mbox.Address
 	Date    int64  // of the committer, in Unix seconds
 	Subject string // its first paragraph as one line, valid UTF-8
+	Message string // all of it, with the subject, valid UTF-8
 }
 
 func (r *Repo) Commit(id plumbing.Hash) (*Commit, error) {
@@ -119,6 +120,7 @@ func (r *Repo) Commit(id plumbing.Hash) (*Commit, error) {
 	}
 	// A subject is the first paragraph as one line.
 	text, _, _ := strings.Cut(strings.TrimLeft(string(body), "\n"), "\n\n")
+	c.Message = strings.ToValidUTF8(string(body), "\uFFFD")
 	c.Subject = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "\uFFFD")
 	return c, nil
 }
