@@ -22,6 +22,7 @@ var layer = map[string]int{
 	"bench/sandbox":        5,
 	"mbox":                 10,
 	"bench":                10,
+	"mbox/cases":           11, // for tests
 	"mbox/tree/diff":       15, // the parts of mbox/tree that know no series
 	"mbox/tree/odb":        15,
 	"mbox/tree/merge":      15,
@@ -37,6 +38,7 @@ var layer = map[string]int{
 	"bench/suite":          20,
 	"bench/build":          20,
 	"bench/sample":         20,
+	"bench/sample/parse":   15, // the part of bench/sample that knows text alone
 	"bench/compare":        20,
 	"bench/claims":         20,
 	"store":                30,

@@ -1,102 +1,25 @@
 package series
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"patchbench/mbox"
+	"patchbench/mbox/cases"
 )
 
-// sharedCase is one entry of the shared collection of patch mails.
-type sharedCase struct {
-	ID     string
-	Kind   string
-	File   string
-	Unfair string
-	Expect json.RawMessage
-}
-
-func sharedDir(t *testing.T) string {
-	dir := os.Getenv("PATCHBENCH_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared")
-	}
-	dir = filepath.Join(dir, "cases", "mail")
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("the shared cases are missing: %v", err)
-		}
-		t.Skipf("the shared cases are missing: %v", err)
-	}
-	return dir
-}
-
 func TestSharedCases(t *testing.T) {
-	dir := sharedDir(t)
-	data, err := os.ReadFile(filepath.Join(dir, "cases.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases []sharedCase
-	if err := json.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
-	checks := map[string]func(string, sharedCase) []string{
+	cases.Run(t, map[string]cases.Check{
 		"series-assembly": checkAssembly,
 		"pull-request":    checkPull,
 		"fuzz":            checkFuzz,
 		"dependency":      checkDependency,
-	}
-	for _, c := range cases {
-		check := checks[c.Kind]
-		if check == nil {
-			continue
-		}
-		t.Run(c.ID, func(t *testing.T) {
-			if c.Unfair != "" {
-				t.Skip(c.Unfair)
-			}
-			bad := check(dir, c)
-			for _, b := range bad {
-				t.Error(b)
-			}
-		})
-	}
+	}, nil)
 }
 
-// readCase reads all messages of a case's file.
-func readCase(dir string, c sharedCase, format mbox.Format) ([]*mbox.Message, []mbox.Problem, error) {
-	f, err := os.Open(filepath.Join(dir, c.File))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	r := mbox.NewReader(f, c.File)
-	r.Format = format
-	var messages []*mbox.Message
-	var problems []mbox.Problem
-	for {
-		m, p, err := r.Next()
-		switch {
-		case err == io.EOF:
-			return messages, problems, nil
-		case err != nil:
-			return nil, nil, err
-		case p != nil:
-			problems = append(problems, *p)
-		default:
-			messages = append(messages, m)
-		}
-	}
-}
-
-func checkAssembly(dir string, c sharedCase) []string {
+func checkAssembly(c cases.Case) []string {
 	var want struct {
 		Messages, Series, Patches, Covers *int
 		PatchesPerSeries                  []int `json:"patches_per_series"`
@@ -108,10 +31,10 @@ func checkAssembly(dir string, c sharedCase) []string {
 		Cover                             *bool
 		CoverSubject                      string `json:"cover_subject"`
 	}
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
+	if err := c.Want(&want); err != nil {
 		return []string{err.Error()}
 	}
-	messages, problems, err := readCase(dir, c, mbox.Auto)
+	messages, problems, err := c.Messages(mbox.Auto)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -180,8 +103,8 @@ func checkAssembly(dir string, c sharedCase) []string {
 	return bad
 }
 
-func checkPull(dir string, c sharedCase) []string {
-	messages, _, err := readCase(dir, c, mbox.Auto)
+func checkPull(c cases.Case) []string {
+	messages, _, err := c.Messages(mbox.Auto)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -199,8 +122,8 @@ func checkPull(dir string, c sharedCase) []string {
 	return nil
 }
 
-func checkFuzz(dir string, c sharedCase) []string {
-	messages, problems, err := readCase(dir, c, mbox.Auto)
+func checkFuzz(c cases.Case) []string {
+	messages, problems, err := c.Messages(mbox.Auto)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -224,11 +147,11 @@ func checkFuzz(dir string, c sharedCase) []string {
 
 // checkDependency builds the series that a case describes: one that names what it
 // depends on in its cover, by a Message-ID or by an archive's address.
-func checkDependency(_ string, c sharedCase) []string {
+func checkDependency(c cases.Case) []string {
 	var want struct {
 		DependsOn any `json:"depends_on"`
 	}
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
+	if err := c.Want(&want); err != nil {
 		return []string{err.Error()}
 	}
 	tokens := 1

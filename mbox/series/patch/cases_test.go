@@ -4,11 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbench/mbox"
+	"patchbench/mbox/cases"
 )
 
 // decided are the shared cases whose answer differs from ours on purpose, with
@@ -27,15 +24,6 @@ var decided = map[string]string{
 	"git-t5100:0015--no-inbody-headers": "nothing asks for a mail whose body has no say",
 	"git-t5100:0018--no-inbody-headers": "nothing asks for a mail whose body has no say",
 	"b4-subject:08":                     "the total is what the subjects say; an extra patch joins the series and does not make it longer",
-}
-
-// sharedCase is one entry of the shared collection of patch mails.
-type sharedCase struct {
-	ID     string
-	Kind   string
-	File   string
-	Unfair string
-	Expect json.RawMessage
 }
 
 // caseMail is what git mailinfo reads from a mail.
@@ -65,32 +53,8 @@ type caseMessage struct {
 	Mailinfo  *caseMail
 }
 
-func sharedDir(t *testing.T) string {
-	dir := os.Getenv("PATCHBENCH_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared")
-	}
-	dir = filepath.Join(dir, "cases", "mail")
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("the shared cases are missing: %v", err)
-		}
-		t.Skipf("the shared cases are missing: %v", err)
-	}
-	return dir
-}
-
 func TestSharedCases(t *testing.T) {
-	dir := sharedDir(t)
-	data, err := os.ReadFile(filepath.Join(dir, "cases.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases []sharedCase
-	if err := json.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
-	checks := map[string]func(string, sharedCase) []string{
+	cases.Run(t, map[string]cases.Check{
 		"series-assembly": checkEach,
 		"patch-content":   checkContent,
 		"mailinfo":        checkMailinfo,
@@ -98,57 +62,7 @@ func TestSharedCases(t *testing.T) {
 		"subject":         checkSubject,
 		"author":          checkAuthor,
 		"hard-mail":       checkHard,
-	}
-	for _, c := range cases {
-		check := checks[c.Kind]
-		if check == nil {
-			continue
-		}
-		t.Run(c.ID, func(t *testing.T) {
-			if c.Unfair != "" {
-				t.Skip(c.Unfair)
-			}
-			if c.Kind == "patch-content" && c.File == "" {
-				t.Skip("the mail's text is not in the collection, only its hash")
-			}
-			bad := check(dir, c)
-			if reason := decided[c.ID]; reason != "" {
-				if len(bad) == 0 {
-					t.Errorf("agrees now, although %s: take it off the list", reason)
-				}
-				return
-			}
-			for _, b := range bad {
-				t.Error(b)
-			}
-		})
-	}
-}
-
-// readCase reads all messages of a case's file.
-func readCase(dir string, c sharedCase, format mbox.Format) ([]*mbox.Message, []mbox.Problem, error) {
-	f, err := os.Open(filepath.Join(dir, c.File))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	r := mbox.NewReader(f, c.File)
-	r.Format = format
-	var messages []*mbox.Message
-	var problems []mbox.Problem
-	for {
-		m, p, err := r.Next()
-		switch {
-		case err == io.EOF:
-			return messages, problems, nil
-		case err != nil:
-			return nil, nil, err
-		case p != nil:
-			problems = append(problems, *p)
-		default:
-			messages = append(messages, m)
-		}
-	}
+	}, decided)
 }
 
 // oneOf says that the text has the hash, or would have with the blank line that a
@@ -227,14 +141,14 @@ func readings(m *mbox.Message, want caseMail) []string {
 }
 
 // checkEach holds every mail of a series against what must be read from it.
-func checkEach(dir string, c sharedCase) []string {
+func checkEach(c cases.Case) []string {
 	var want struct {
 		EachMessage []caseMessage `json:"each_message"`
 	}
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
+	if err := c.Want(&want); err != nil {
 		return []string{err.Error()}
 	}
-	messages, _, err := readCase(dir, c, mbox.Auto)
+	messages, _, err := c.Messages(mbox.Auto)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -272,7 +186,7 @@ func each(messages []*mbox.Message, want []caseMessage) []string {
 	return bad
 }
 
-func checkContent(dir string, c sharedCase) []string {
+func checkContent(c cases.Case) []string {
 	var want struct {
 		HasDiff       *bool  `json:"has_diff"`
 		IsPatch       *bool  `json:"is_patch"`
@@ -285,10 +199,10 @@ func checkContent(dir string, c sharedCase) []string {
 		EachMessage   []caseMessage `json:"each_message"`
 		Mailinfo      *caseMail
 	}
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
+	if err := c.Want(&want); err != nil {
 		return []string{err.Error()}
 	}
-	messages, problems, err := readCase(dir, c, mbox.Auto)
+	messages, problems, err := c.Messages(mbox.Auto)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -337,12 +251,12 @@ func checkContent(dir string, c sharedCase) []string {
 	return append(bad, each(messages, want.EachMessage)...)
 }
 
-func checkMailinfo(dir string, c sharedCase) []string {
+func checkMailinfo(c cases.Case) []string {
 	var want caseMail
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
+	if err := c.Want(&want); err != nil {
 		return []string{err.Error()}
 	}
-	messages, problems, err := readCase(dir, c, mbox.Auto)
+	messages, problems, err := c.Messages(mbox.Auto)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -365,15 +279,15 @@ func checkMailinfo(dir string, c sharedCase) []string {
 	return readings(m, want)
 }
 
-func checkMailsplit(dir string, c sharedCase) []string {
+func checkMailsplit(c cases.Case) []string {
 	var want struct {
 		Messages int
 		SHA256   []string `json:"message_sha256"`
 	}
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
+	if err := c.Want(&want); err != nil {
 		return []string{err.Error()}
 	}
-	messages, problems, err := readCase(dir, c, mbox.MboxRD)
+	messages, problems, err := c.Messages(mbox.MboxRD)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -390,7 +304,7 @@ func checkMailsplit(dir string, c sharedCase) []string {
 	return bad
 }
 
-func checkSubject(_ string, c sharedCase) []string {
+func checkSubject(c cases.Case) []string {
 	var want struct {
 		Input         *string
 		Prefixes      []string
@@ -400,7 +314,7 @@ func checkSubject(_ string, c sharedCase) []string {
 		Reply         *bool
 		CommitSubject *string `json:"commit_subject_with_-b"`
 	}
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
+	if err := c.Want(&want); err != nil {
 		return []string{err.Error()}
 	}
 	var input string
@@ -443,7 +357,7 @@ func checkSubject(_ string, c sharedCase) []string {
 	return bad
 }
 
-func checkAuthor(_ string, c sharedCase) []string {
+func checkAuthor(c cases.Case) []string {
 	var want struct {
 		Input struct {
 			From     string
@@ -453,7 +367,7 @@ func checkAuthor(_ string, c sharedCase) []string {
 		Email string `json:"author_email"`
 		Error bool
 	}
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
+	if err := c.Want(&want); err != nil {
 		return []string{err.Error()}
 	}
 	raw := "From: " + strings.ReplaceAll(want.Input.From, "LIST", "list@lists.example.com") + "\n"
@@ -470,12 +384,12 @@ func checkAuthor(_ string, c sharedCase) []string {
 	return nil
 }
 
-func checkHard(_ string, c sharedCase) []string {
+func checkHard(c cases.Case) []string {
 	var want struct {
 		Input       string
 		PatchesRead [][]string `json:"patches_read"`
 	}
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
+	if err := c.Want(&want); err != nil {
 		return []string{err.Error()}
 	}
 	m, err := mbox.ParseMessage([]byte(want.Input), c.ID)
