@@ -37,7 +37,7 @@ func withDefaults(l Limits) Limits {
 		}
 	}
 	// The runner lives under the same bound, and needs some of it.
-	l.MemoryBytes = max(l.MemoryBytes, minMemoryBytes)
+	l.MemoryBytes = max(l.MemoryBytes&^(1<<20-1), minMemoryBytes)
 	if l.Processes <= 0 {
 		l.Processes = defaultProcesses
 	}
