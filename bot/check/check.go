@@ -39,6 +39,7 @@ const (
 	busy      = 0.10 // CPU pressure
 	budget    = 10 * time.Minute
 	maxCauses = 3 // hidden folders named where a build fails
+	named     = 4 // rows named in a note
 )
 
 // Report is what is said of a suite. Its JSON form is `bot check --json`.
@@ -140,9 +141,11 @@ func Judge(c *eval.Checked) *Report {
 	for _, n := range noises {
 		r.Rows = append(r.Rows, rowOf(n))
 	}
+	var s seen
 	for _, b := range c.Benchmarks {
-		r.benchmark(b, noises)
+		r.benchmark(b, noises, &s)
 	}
+	s.notes(r)
 	if c.Cut {
 		r.note("the time to try ended after %s: give --budget for more", rounds(c.Rounds))
 	}
@@ -210,8 +213,14 @@ func (r *Report) build(c *eval.Checked) {
 	}
 }
 
+// seen collects, over all benchmarks, what is worth a note.
+type seen struct {
+	short, long, apart, noisy []string
+	trace                     float64 // the largest share that reading peaks takes
+}
+
 // benchmark tells of one benchmark and of its noise.
-func (r *Report) benchmark(b eval.CheckedBenchmark, noises []compare.Noise) {
+func (r *Report) benchmark(b eval.CheckedBenchmark, noises []compare.Noise, s *seen) {
 	key := b.Benchmark.Key()
 	r.Benchmarks = append(r.Benchmarks, Benchmark{
 		Benchmark: b.Benchmark.Name, Params: filled(b.Benchmark.Params), Works: b.Works, RunSeconds: b.Run.Seconds(),
@@ -221,28 +230,54 @@ func (r *Report) benchmark(b eval.CheckedBenchmark, noises []compare.Noise) {
 		return
 	}
 	if b.Run > longRun {
-		r.note("%s takes %s a run: a smaller input that does the same would allow more rounds", key, figure.Elapsed(b.Run.Seconds()))
+		s.long = append(s.long, key+" ("+figure.Elapsed(b.Run.Seconds())+")")
 	}
 	if b.PeaksApart {
-		r.note("%s: reading peaks of memory costs %s of its time, so that they get runs of their own and a round takes twice as long", key, figure.Share(b.TraceShare))
+		s.apart = append(s.apart, key)
+		s.trace = max(s.trace, b.TraceShare)
 	}
 	own := slices.DeleteFunc(slices.Clone(noises), func(n compare.Noise) bool { return !belongs(n, b.Benchmark) })
 	cpu := slices.ContainsFunc(own, func(n compare.Noise) bool { return n.Metric.Name == bench.CPU.Name })
 	for _, n := range own {
-		name := bench.RowName(n.Benchmark, n.Params) + " " + n.Metric.Name
+		row := bench.RowName(n.Benchmark, n.Params)
 		for _, w := range n.Warnings {
-			r.note("%s: %s", name, w)
+			r.note("%s %s: %s", row, n.Metric.Name, w)
 		}
-		if n.Metric.Name == bench.Wall.Name && n.Benchmark == b.Benchmark.Name && n.Median < shortRun.Seconds() {
-			r.note("%s takes %s: much of that is the start of the program; 20 ms and more tell more", key, value(n.Median, bench.Second))
+		if n.Metric.Name == bench.Wall.Name && n.Median < shortRun.Seconds() {
+			s.short = append(s.short, row+" ("+value(n.Median, bench.Second)+")")
 		}
 		if n.Metric.Name == bench.Wall.Name && cpu {
 			continue // it is cpu that small changes are seen in
 		}
 		if last := n.Detectable[len(n.Detectable)-1]; n.Metric.Tested && last > noisy {
-			r.note("%s is noisy: even %d rounds would miss changes below %s", name, atRounds[len(atRounds)-1], figure.Share(last))
+			s.noisy = append(s.noisy, row+" "+n.Metric.Name+" ("+figure.Share(last)+")")
 		}
 	}
+}
+
+// notes tells what was seen, each thing once.
+func (s *seen) notes(r *Report) {
+	if len(s.short) > 0 {
+		r.note("short runs, which are mostly the start of a program; 20 ms and more tell more: %s", some(s.short))
+	}
+	if len(s.long) > 0 {
+		r.note("long runs, of which a budget allows few rounds; a smaller input may do: %s", some(s.long))
+	}
+	if len(s.apart) > 0 {
+		r.note("reading peaks of memory costs up to %s of the time, so that they get runs of their own and a round takes twice as long: %s", figure.Share(s.trace), some(s.apart))
+	}
+	if len(s.noisy) > 0 {
+		r.note("noisy: even %d rounds would miss what is smaller than this: %s", atRounds[len(atRounds)-1], some(s.noisy))
+	}
+}
+
+// some names the first of a list.
+func some(list []string) string {
+	text := strings.Join(list[:min(named, len(list))], ", ")
+	if more := len(list) - named; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // belongs says that a row is the benchmark's, or one of those that it yields (NAME/...).
@@ -255,6 +290,9 @@ func (r *Report) host() {
 	h := r.Host
 	if p := max(h.PressureBefore, h.PressureAfter); p > busy {
 		r.note("the machine is busy (programs waited for a CPU in %s of the last minute): on an idle one rows are less noisy", figure.Share(p))
+	}
+	if h.Autogroup {
+		r.note("sched_autogroup_enabled is 1: nice keeps no other session's programs away from the benchmarks")
 	}
 	if h.Governor != "" && h.Governor != "performance" {
 		r.note("the CPU's frequency is chosen by the governor %s: performance makes times steadier", h.Governor)

@@ -66,7 +66,7 @@ func TestReport(t *testing.T) {
 			c.Again.Digest = "b1"
 			c.Cut = true
 			c.Rounds = 1
-			c.Host.PressureAfter, c.Host.Governor = .42, "powersave"
+			c.Host.PressureAfter, c.Host.Governor, c.Host.Autogroup = .42, "powersave", true
 			c.Warnings = []string{"hash: base left 2 processes behind, which were killed and not measured"}
 			c.Benchmarks[1].Run, c.Benchmarks[1].PeaksApart, c.Benchmarks[1].TraceShare = 95*time.Second, true, .031
 			for i := range c.Samples {

@@ -102,14 +102,18 @@ func (r *Report) rows() []string {
 	for _, n := range atRounds {
 		t.Columns = append(t.Columns, plain.Column{Head: fmt.Sprint(n), Gap: 2, Align: plain.Point})
 	}
-	shown, untold := 0, false
+	last, shown, untold := "", 0, false
 	for _, row := range r.Rows {
 		if !row.Tested || row.Median == nil {
 			continue
 		}
 		shown++
+		if name := bench.RowName(row.Benchmark, row.Params); name != last {
+			t.Add(plain.Cut(plain.Clean(name), width-4))
+			last = name
+		}
 		number, unit, _ := strings.Cut(value(*row.Median, row.Unit), " ")
-		cells := []string{plain.Cut(plain.Clean(bench.RowName(row.Benchmark, row.Params)+" "+row.Metric), 26), number, plain.Cut(unit, 7), "-"}
+		cells := []string{"  " + plain.Cut(plain.Clean(row.Metric), 18), number, plain.Cut(unit, 7), "-"}
 		switch {
 		case row.Exact:
 			cells[3] = "exact"
