@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/parse"
 	"patchbench/bench/sample/plan"
 	"patchbench/bench/sandbox"
 )
@@ -36,8 +37,8 @@ type outcome struct {
 	timedOut bool
 	// unsteady says that it printed something else than another run of its build.
 	unsteady bool
-	outputs  []string   // digests of what each row's programs printed
-	rows     []goResult // of a parsed output
+	outputs  []string       // digests of what each row's programs printed
+	rows     []parse.Result // of a parsed output
 
 	// Of all programs together.
 	wall, started time.Duration // started: when the last group of programs was
@@ -326,7 +327,7 @@ func (o *outcome) judge(st *state, i int, v Version, results [][]sandbox.Result)
 		o.fail(bench.Failed{Reason: tooLong + "results cannot be read"}, log)
 		return
 	}
-	rows, err := parseRun(out.Stdout)
+	rows, err := st.parser.Parse(out.Stdout)
 	if err != nil {
 		o.fail(bench.Failed{Reason: err.Error()}, log)
 		return
@@ -350,6 +351,17 @@ func cutOff(r sandbox.Result) bool {
 }
 
 const tooLong = "the output is longer than 16 MiB: "
+
+// rowBenchmark is the name of the row that a parsed result goes to.
+func rowBenchmark(b bench.Benchmark, row string) string { return b.Name + "/" + row }
+
+func rowNames(rows []parse.Result) map[string]bool {
+	m := map[string]bool{}
+	for _, r := range rows {
+		m[r.Name] = true
+	}
+	return m
+}
 
 func (o *outcome) fail(f bench.Failed, log string) {
 	o.failed, o.log = &f, log
@@ -428,11 +440,11 @@ func samples(p point, st *state, o outcome, rows map[string]bool) []bench.Sample
 		return append(list, failedLines(line, st, o, rows)...)
 	}
 	for _, row := range o.rows {
-		for _, v := range row.values {
+		for _, v := range row.Values {
 			l := line
-			l.Benchmark = rowBenchmark(b, row.row)
-			l.Metric, l.Unit, l.Value = v.metric, v.unit, v.value
-			if v.unit == bench.Second {
+			l.Benchmark = rowBenchmark(b, row.Name)
+			l.Metric, l.Unit, l.Value = v.Metric, v.Unit, v.Value
+			if v.Unit == bench.Second {
 				l.Covariates = o.figures[0].Covariates()
 			}
 			list = append(list, l)
@@ -452,7 +464,7 @@ func failedLines(line bench.Sample, st *state, o outcome, rows map[string]bool) 
 		list = append(list, line)
 	}
 	for _, row := range sortedKeys(rows) {
-		line.Benchmark, line.Metric, line.Unit, line.Failed = rowBenchmark(st.bm, row), secPerOp, bench.Second, o.failed
+		line.Benchmark, line.Metric, line.Unit, line.Failed = rowBenchmark(st.bm, row), st.parser.Main, st.parser.MainUnit, o.failed
 		list = append(list, line)
 	}
 	return list

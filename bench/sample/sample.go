@@ -23,8 +23,7 @@
 //	{"round":1,"version":0,"benchmark":"hash","metric":"cpu","unit":"s","value":0.0412,"position":2,"covariates":{"nivcsw":3,"psi_ns":120000}}
 //	{"round":1,"version":3,"benchmark":"sort","metric":"wall","unit":"s","failed":{"signal":"SIGSEGV","status":139},"position":0}
 //
-// The package also reads and writes such lines, reads the Go benchmark format,
-// and tells the facts of the host. It draws no conclusions from figures: that is
+// The package also reads and writes such lines, and tells the facts of the host. It draws no conclusions from figures: that is
 // bench/compare's part. It starts no program itself: bench/sandbox does.
 package sample
 
@@ -45,6 +44,7 @@ import (
 	"time"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/parse"
 	"patchbench/bench/sample/plan"
 	"patchbench/bench/sandbox"
 )
@@ -133,6 +133,7 @@ type state struct {
 	apart bool
 	// outputs are the digests of what each row must print, the base's.
 	outputs  []string
+	parser   *parse.Parser     // of the output; nil for none
 	rows     []map[string]bool // by slot: the rows that a parsed output must have
 	loose    map[string]bool   // rows that only one of base and its twin printed
 	walls    [][]time.Duration // by slot: of the rounds that count
@@ -145,6 +146,9 @@ func newState(b bench.Benchmark, slots int) *state {
 	st := &state{
 		bm: b, plan: plan.Of(b), upto: make([]int, slots), rows: make([]map[string]bool, slots), walls: make([][]time.Duration, slots),
 		runs: make([][]int, slots), failures: make([][]int, slots), last: make([][]outcome, slots),
+	}
+	if b.Parse != "" {
+		st.parser, _ = parse.New(b.Parse) // known: Open has asked
 	}
 	n := len(st.plan.Rows)
 	for i := range slots {
@@ -172,8 +176,11 @@ func open(ctx context.Context, start starter, suite *bench.Suite, versions []Ver
 		return nil, err
 	}
 	for _, b := range suite.Benchmarks {
-		if b.Parse != "" && b.Parse != parseGoBench {
-			return nil, fmt.Errorf("benchmark %q: no parser %q: known is %q", b.Key(), b.Parse, parseGoBench)
+		if b.Parse == "" {
+			continue
+		}
+		if _, err := parse.New(b.Parse); err != nil {
+			return nil, fmt.Errorf("benchmark %q: parse: %w", b.Key(), err)
 		}
 	}
 	s := &Sampler{suite: suite, start: start, seed: o.Seed, now: o.Now, states: map[int]*state{}}

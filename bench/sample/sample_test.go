@@ -312,7 +312,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"twin of a patch", []Version{good, {N: 1, Dir: dir, Twin: true}}, "", "only the base has one"},
 		{"twice", []Version{good, {N: 1, Dir: dir}, {N: 1, Dir: dir}}, "", "patch 1 is given twice"},
 		{"no out", []Version{good, {N: 1, Dir: filepath.Join(dir, "half")}}, "", "no such file"},
-		{"parser", []Version{good}, "csv", `no parser "csv"`},
+		{"parser", []Version{good}, "csv", `parse: unknown "csv" (`},
 		{"box", []Version{good, {N: 7, Dir: dir}}, "", "start a box for patch 7: refused"},
 	}
 	for _, tt := range tests {

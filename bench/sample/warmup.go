@@ -193,7 +193,7 @@ func (s *Sampler) learn(ctx context.Context, i int, st *state, o outcome, w *War
 		if printed[name] {
 			f.Reason, f.Flaky = "printed no result for it (1 of 2 runs)", true
 		}
-		w.lack(st.bm, name, f)
+		w.lack(st, name, f)
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (s *Sampler) loosen(st *state, o outcome, w *WarmUp) {
 	twin := s.twin()
 	for _, name := range sortedKeys(st.rows[0]) {
 		if !st.rows[twin][name] {
-			w.lack(st.bm, name, bench.Failure{
+			w.lack(st, name, bench.Failure{
 				Reason: "unreliable: base printed a result for it, its twin, the same build, did not", LogTail: o.log,
 			})
 		}
@@ -222,13 +222,13 @@ func (s *Sampler) loosen(st *state, o outcome, w *WarmUp) {
 }
 
 // lack tells of a row that a version has not printed: f but for the row's name.
-func (w *WarmUp) lack(b bench.Benchmark, row string, f bench.Failure) {
-	name := rowBenchmark(b, row)
-	f.Benchmark = bench.RowName(name, b.Params)
+func (w *WarmUp) lack(st *state, row string, f bench.Failure) {
+	name := rowBenchmark(st.bm, row)
+	f.Benchmark = bench.RowName(name, st.bm.Params)
 	w.Failures = append(w.Failures, f)
 	w.Samples = append(w.Samples, bench.Sample{
-		Round: 1, Version: f.N, Benchmark: name, Params: b.Params,
-		Metric: secPerOp, Unit: bench.Second, Failed: &bench.Failed{Reason: f.Reason},
+		Round: 1, Version: f.N, Benchmark: name, Params: st.bm.Params,
+		Metric: st.parser.Main, Unit: st.parser.MainUnit, Failed: &bench.Failed{Reason: f.Reason},
 	})
 }
 

@@ -219,7 +219,7 @@ func TestWarmUp(t *testing.T) {
 		{
 			name: "row twice", bench: gobench, working: 2,
 			lab:      fakeLab{program: output(map[string]string{"2": "BenchmarkA-2 1 1 ns/op\n\nBenchmarkA-2 1 2 ns/op\n"})},
-			failures: []string{"2 hash{n=3}:  0 standard output:3: A printed twice (first in line 1); use -count=1 (5 of 5 runs)"},
+			failures: []string{"2 hash{n=3}:  0 standard output:3: A printed twice (first in line 1): run each benchmark once (5 of 5 runs)"},
 		},
 		{
 			name: "not a number", bench: gobench, working: 2,

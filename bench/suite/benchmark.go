@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/parse"
 	"patchbench/config"
 )
 
@@ -37,7 +38,9 @@ func (c *checker) benchmark(i int, b benchmark) {
 	c.alone(i, whose)
 	c.steps(i, whose, b)
 	if c.doc.Has(at("parse")...) {
-		c.choice(at("parse"), whose+"parse", b.Parse, parsers, laterParsers)
+		if _, err := parse.New(b.Parse); err != nil {
+			c.fault(at("parse"), "%sparse: %v", whose, err)
+		}
 	}
 	for j, m := range b.Metrics {
 		// A parser yields metrics of the tool's own names.

@@ -33,8 +33,6 @@ const (
 )
 
 var (
-	parsers        = []string{"gobench"}
-	laterParsers   = []string{"google-benchmark", "hyperfine", "criterion", "pytest-benchmark", "jmh", "catch2", "json", "regex"}
 	metrics        = []string{"wall", "cpu", "user", "sys", "rss", "size", "faults", "switches", "reads", "writes"}
 	laterMetrics   = []string{"heap", "malloc", "allocs", "copied", "instructions"}
 	fileName       = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
