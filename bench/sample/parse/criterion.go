@@ -1,0 +1,115 @@
+package parse
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+
+	"patchbench/bench"
+)
+
+// criterionLine is a time or rate with its interval: low, middle, high.
+var criterionLine = regexp.MustCompile(`^(.*?)\s*(time|thrpt):\s+\[(\S+) (\S+) (\S+) (\S+) (\S+) (\S+)\]`)
+
+// readCriterion reads Criterion.rs: what it prints, the JSON lines of
+// cargo-criterion, or its files benchmark.json and estimates.json.
+func readCriterion(out []byte) ([]Result, error) {
+	for _, key := range []string{`"reason"`, `"point_estimate"`} {
+		if bytes.Contains(out, []byte(key)) {
+			return criterionJSON(out)
+		}
+	}
+	var list []Result
+	before := "" // the line before: a long name stands alone
+	for i, line := range lines(out) {
+		m := criterionLine.FindStringSubmatch(line)
+		if m == nil {
+			before = line
+			continue
+		}
+		name := m[1]
+		if strings.TrimSpace(name) == "" {
+			name = before
+		}
+		v, err := value(map[string]string{"time": wall, "thrpt": throughput}[m[2]], m[5], m[6])
+		switch {
+		case err != nil:
+			return nil, at(i+1, "%s: %w", shown(name), err)
+		case m[2] == "time":
+			list = append(list, Result{Name: name, Line: i + 1, Values: []Value{v}})
+		case len(list) > 0:
+			r := &list[len(list)-1]
+			r.Values = append(r.Values, v)
+		}
+	}
+	return list, nil
+}
+
+// criterionJSON reads messages of cargo-criterion, and estimates that stand behind
+// the description of their benchmark.
+func criterionJSON(out []byte) ([]Result, error) {
+	docs, err := documents(out, func(n *node) bool { return n.kind == isObject })
+	if err != nil {
+		return nil, err
+	}
+	var list []Result
+	var about *node // the benchmark.json before
+	for _, n := range docs {
+		switch {
+		case n.get("reason").str() == "benchmark-complete":
+			r := Result{Name: n.get("id").str(), Line: n.line}
+			best := n.get("typical")
+			if best == nil || best.get("estimate") == nil {
+				return nil, at(n.line, "%s has no typical estimate", shown(r.Name))
+			}
+			v, err := best.get("estimate").value(wall, best.get("unit").or(n.get("unit")).str())
+			if err != nil {
+				return nil, err
+			}
+			r.Values = []Value{v}
+			if t := n.get("throughput"); t != nil && len(t.items) > 0 {
+				if err := r.rate(t.items[0].get("per_iteration"), t.items[0].get("unit").str()); err != nil {
+					return nil, err
+				}
+			}
+			list = append(list, r)
+		case n.get("full_id") != nil:
+			about = n
+		case n.get("mean").get("point_estimate") != nil:
+			if about == nil {
+				return nil, at(n.line, "estimates without a name: print benchmark.json before each estimates.json")
+			}
+			r := Result{Name: about.get("full_id").str(), Line: n.line}
+			// As the tool itself prints it: the slope where it could be had.
+			v, err := n.get("slope").or(n.get("mean")).get("point_estimate").or(n).value(wall, "ns")
+			if err != nil {
+				return nil, err
+			}
+			r.Values = []Value{v}
+			for _, t := range about.get("throughput").or(&node{}).members {
+				if err := r.rate(t.value, strings.ToLower(t.key)); err != nil {
+					return nil, err
+				}
+			}
+			list, about = append(list, r), nil
+		}
+	}
+	return list, nil
+}
+
+// rate adds how much is done in a second, of so much in each iteration.
+func (r *Result) rate(each *node, u string) error {
+	if each == nil || r.Values[0].Value == 0 {
+		return nil
+	}
+	n, err := each.number()
+	if err != nil {
+		return err
+	}
+	base := "1/s"
+	if strings.HasPrefix(u, "bytes") {
+		base = bench.Byte + "/s"
+	}
+	r.Values = append(r.Values, Value{throughput, base, n / r.Values[0].Value})
+	return nil
+}

@@ -1,0 +1,149 @@
+package parse
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"patchbench/bench"
+)
+
+var (
+	plainNumber = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$`)
+	thousands   = regexp.MustCompile(`^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$`)
+	withComma   = regexp.MustCompile(`^[+-]?\d+,\d+$`)
+)
+
+// number reads a figure as programs print it in the C locale. The error says why
+// it is no measurement.
+func number(s string) (float64, error) {
+	switch word := strings.TrimLeft(strings.ToLower(s), "+-"); {
+	case withComma.MatchString(s):
+		return 0, fmt.Errorf("%s has a decimal comma: print it with a decimal point (LC_ALL=C)", s)
+	case word == "nan" || word == "inf" || word == "infinity":
+		return 0, fmt.Errorf("%s is no measurement: it must be finite and not negative", s)
+	case !plainNumber.MatchString(s):
+		return 0, fmt.Errorf("%s is no number", first(s))
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Errorf("%s is too large", s)
+	case err != nil:
+		return 0, fmt.Errorf("%s is no number", first(s))
+	case v < 0:
+		return 0, fmt.Errorf("%s is no measurement: it must be finite and not negative", s)
+	}
+	return v, nil
+}
+
+// grouped reads a figure of a tool that puts commas between thousands.
+func grouped(s string) (float64, error) {
+	if thousands.MatchString(s) {
+		s = strings.ReplaceAll(s, ",", "")
+	}
+	return number(s)
+}
+
+// isNumber says that a word is meant as a figure, also as one that is refused.
+func isNumber(s string) bool {
+	_, err := number(s)
+	return err == nil || strings.ContainsAny(s, "0123456789") && strings.Trim(s, "+-0123456789.,eE") == "" ||
+		slices.Contains([]string{"nan", "inf", "infinity"}, strings.TrimLeft(strings.ToLower(s), "+-"))
+}
+
+var times = map[string]float64{
+	"ps": 1e-12, "ns": 1e-9, "nsec": 1e-9, "nanoseconds": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6, "usec": 1e-6, "microseconds": 1e-6,
+	"ms": 1e-3, "msec": 1e-3, "milliseconds": 1e-3, "s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1,
+	"min": 60, "minute": 60, "minutes": 60, "h": 3600, "hour": 3600, "hours": 3600, "day": 86400, "days": 86400,
+}
+
+// prefixes of bytes, rates and counts; the longer stand first.
+var prefixes = []struct {
+	text   string
+	factor float64
+}{
+	{"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}, {"Ti", 1 << 40},
+	{"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"", 1},
+}
+
+var bytesNamed = []string{"B", "byte", "bytes", "Byte", "Bytes"}
+
+// things are what is counted in the rates of tools; a rate of them is one of "1".
+var things = []string{
+	"", "1", "op", "ops", "Op", "Ops", "item", "items", "elem", "elems", "element", "elements", "iter", "iters", "iteration", "iterations",
+	"req", "reqs", "request", "requests", "call", "calls", "event", "events", "msg", "msgs", "row", "rows", "count", "counts", "it",
+}
+
+// each are the things behind the stroke in "ns/op".
+var each = []string{"op", "ops", "iter", "iteration", "it", "call", "item", "elem", "element", "request", "req"}
+
+// unit gives the base unit that a unit is a multiple of, and the factor. One that
+// is not known is its own base unit.
+func unit(u string) (base string, factor float64) {
+	u = strings.TrimSpace(u)
+	over, under, rate := strings.Cut(u, "/")
+	if !rate {
+		return plain(u)
+	}
+	if f, ok := times[under]; ok {
+		// A rate: so much in a unit of time.
+		b, g := plain(over)
+		switch {
+		case b == bench.Byte:
+			return "B/s", g / f
+		case b == bench.Count:
+			return "1/s", g / f
+		case b == bench.Second: // seconds a second: a share
+			return bench.Count, g / f
+		}
+		return b + "/s", g / f
+	}
+	b, g := plain(over)
+	if slices.Contains(each, under) || under == "" {
+		return b, g
+	}
+	return b + "/" + under, g
+}
+
+func plain(u string) (base string, factor float64) {
+	if f, ok := times[u]; ok {
+		return bench.Second, f
+	}
+	for _, p := range prefixes {
+		rest, ok := strings.CutPrefix(u, p.text)
+		if !ok {
+			continue
+		}
+		if slices.Contains(bytesNamed, rest) {
+			return bench.Byte, p.factor
+		}
+		if slices.Contains(things, rest) && (rest != "1" || p.text == "") && (rest != "" || len(p.text) == 0) {
+			return bench.Count, p.factor
+		}
+	}
+	switch u {
+	case "bps":
+		return "bit/s", 1
+	case "#":
+		return bench.Count, 1
+	}
+	return u, 1
+}
+
+// value makes a Value of a printed figure and its unit.
+func value(metric, figure, u string) (Value, error) {
+	v, err := number(figure)
+	if err != nil {
+		return Value{}, err
+	}
+	return scaled(metric, v, u), nil
+}
+
+func scaled(metric string, v float64, u string) Value {
+	base, factor := unit(u)
+	return Value{metric, base, v * factor}
+}
