@@ -64,6 +64,8 @@ func (r *run) buildOne(ctx context.Context, builder *build.Builder, v *bench.Ver
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return bench.Build{}, err
 	}
+	// In full: most of the cost is in making the files, which a copy of the version
+	// before, brought up to date, would have to do as well.
 	if err := r.repo.Checkout(ctx, r.stack.Commit(v.N), filepath.Join(dir, "src")); err != nil {
 		if why := refused(err); why != nil {
 			return bench.Build{Version: v.N, State: bench.BuildFailed, Dir: dir, LogTail: "not checked out: " + why.Error()}, nil

@@ -110,6 +110,53 @@ func TestCheckout(t *testing.T) {
 	}
 }
 
+// TestUpdateIsNewer lets what changed be newer than what a build has made of it, be
+// it within the same tick of the clock, and what did not change stay older: make
+// then does again what it must and no more.
+func TestUpdateIsNewer(t *testing.T) {
+	dir := newRepo(t)
+	put(t, dir, map[string]string{"a.c": "1\n", "b.c": "1\n", "c1.c": "1\n", "c2.c": "2\n", "deep/d.c": "1\n"})
+	link := func(target string) {
+		os.Remove(filepath.Join(dir, "c.c"))
+		if err := os.Symlink(target, filepath.Join(dir, "c.c")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("c1.c")
+	if err := os.Symlink("nowhere", filepath.Join(dir, "dangling")); err != nil {
+		t.Fatal(err)
+	}
+	first := commit(t, dir, "first")
+	put(t, dir, map[string]string{"a.c": "2\n", "deep/d.c": "2\n", "dangling": ""})
+	link("c2.c")
+	if err := errors.Join(os.Chmod(filepath.Join(dir, "b.c"), 0o755), os.Symlink("no/where", filepath.Join(dir, "dangling"))); err != nil {
+		t.Fatal(err)
+	}
+	second := commit(t, dir, "second")
+	r := open(t, dir)
+	out := t.TempDir()
+	if err := r.Checkout(t.Context(), first, out); err != nil {
+		t.Fatal(err)
+	}
+	put(t, out, map[string]string{"all.o": "object\n"})
+	if err := r.Update(t.Context(), first, second, out); err != nil {
+		t.Fatal(err)
+	}
+	made, err := os.Stat(filepath.Join(out, "all.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, newer := range map[string]bool{"a.c": true, "b.c": true, "c.c": true, "deep/d.c": true, "c1.c": false} {
+		fi, err := os.Stat(filepath.Join(out, name)) // as make: what a link leads to
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fi.ModTime().After(made.ModTime()) != newer {
+			t.Errorf("%s is of %v, the object of %v", name, fi.ModTime(), made.ModTime())
+		}
+	}
+}
+
 // TestUpdateStaysInside has a build put links in place of folders and files that
 // the next version writes.
 func TestUpdateStaysInside(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -70,10 +71,11 @@ func Checkout(ctx context.Context, r *overlay.Repo, commit, dir string) error {
 }
 
 // Update makes a folder that holds the files of one commit hold those of
-// another. Only what differs is written, as new files with the time of now, so
-// that make sees them as changed; everything else, and what a build has made, is
-// left as it is. A build may have changed the folder in any way: nothing outside
-// of it is ever touched.
+// another. Only what differs is written, as new files that are newer than all that
+// was written before, so that make sees them as changed, and so is what a changed
+// link leads to; everything else, and what a build has made, is left as it is. A
+// build may have changed the folder in any way: nothing outside of it is ever
+// touched.
 func Update(ctx context.Context, r *overlay.Repo, from, to, dir string) error {
 	a, err := r.Commit(plumbing.NewHash(from))
 	if err != nil {
@@ -89,7 +91,7 @@ func Update(ctx context.Context, r *overlay.Repo, from, to, dir string) error {
 	return nil
 }
 
-// file is one    overlay.Entry to write.
+// file is one entry to write.
 type file struct {
 	path string
 	e    overlay.Entry
@@ -140,13 +142,23 @@ func update(ctx context.Context, r *overlay.Repo, from, to plumbing.Hash, dir st
 			}
 		}
 	}
-	w := &writer{r: r, root: root, made: map[string]bool{".": true}}
+	w := &writer{r: r, root: root, fresh: from.IsZero(), made: map[string]bool{".": true}}
+	var files []file
 	for _, f := range come {
-		if err := w.folder(path.Dir(f.path)); err != nil {
+		dir := path.Dir(f.path)
+		if f.e.IsModule() {
+			dir = f.path
+		} else {
+			files = append(files, f)
+		}
+		if err := w.folder(dir); err != nil {
 			return err
 		}
 	}
-	return w.files(ctx, come)
+	if err := w.files(ctx, files); err != nil {
+		return err
+	}
+	return w.touch(files)
 }
 
 // badCheckout says why a path of a tree is not written. Trees of the repository
@@ -186,9 +198,10 @@ func leaves(link, target string) bool {
 
 // writer writes files below a root that it never leaves.
 type writer struct {
-	r    *overlay.Repo
-	root *os.Root
-	made map[string]bool // folders that are known to be there
+	r     *overlay.Repo
+	root  *os.Root
+	fresh bool            // there was nothing in the root
+	made  map[string]bool // folders that are known to be there
 }
 
 // folder makes a folder and those above it. What a build has put in its place is
@@ -221,25 +234,40 @@ func (w *writer) folder(dir string) error {
 	return nil
 }
 
-// files writes all files with a few goroutines and gives the first error.
+// most is how many files of a folder one goroutine writes at a time.
+const most = 64
+
+// files writes all files with a few goroutines and gives the first error. Each
+// folder is entered once for its files.
 func (w *writer) files(ctx context.Context, list []file) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	work := make(chan file)
+	var groups [][]file
+	at := map[string]int{} // by folder: its last group
+	for _, f := range list {
+		dir := path.Dir(f.path)
+		i, ok := at[dir]
+		if !ok || len(groups[i]) == most {
+			i = len(groups)
+			at[dir], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], f)
+	}
+	work := make(chan []file)
 	var wg sync.WaitGroup
-	for range min(writers, len(list)) {
+	for range min(writers, len(groups)) {
 		wg.Go(func() {
-			for f := range work {
-				if err := w.file(f); err != nil {
+			for g := range work {
+				if err := w.group(g); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
 feed:
-	for _, f := range list {
+	for _, g := range groups {
 		select {
-		case work <- f:
+		case work <- g:
 		case <-ctx.Done():
 			break feed
 		}
@@ -249,33 +277,43 @@ feed:
 	return context.Cause(ctx)
 }
 
-func (w *writer) file(f file) error {
-	if f.e.IsModule() {
-		err := w.root.Mkdir(f.path, 0o755)
-		if errors.Is(err, fs.ErrExist) {
-			err = nil
-		}
-		return err
-	}
-	data, err := w.r.Blob(f.e.ID)
+// group writes files of one folder.
+func (w *writer) group(list []file) error {
+	dir, err := w.root.OpenRoot(path.Dir(list[0].path))
 	if err != nil {
 		return err
 	}
-	// A new file, never the old one written over: programs that a build has
-	// linked to or mapped stay as they are.
-	if err := w.root.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		if err := w.root.RemoveAll(f.path); err != nil {
+	defer dir.Close()
+	for _, f := range list {
+		if err := w.file(dir, path.Base(f.path), f.e); err != nil {
 			return err
 		}
 	}
-	if f.e.IsLink() {
-		return w.root.Symlink(string(data), f.path)
+	return nil
+}
+
+func (w *writer) file(dir *os.Root, name string, e overlay.Entry) error {
+	data, err := w.r.Blob(e.ID)
+	if err != nil {
+		return err
+	}
+	if !w.fresh {
+		// A new file, never the old one written over: programs that a build has
+		// linked to or mapped stay as they are.
+		if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := dir.RemoveAll(name); err != nil {
+				return err
+			}
+		}
+	}
+	if e.IsLink() {
+		return dir.Symlink(string(data), name)
 	}
 	perm := fs.FileMode(0o644)
-	if f.e.Mode&0o100 != 0 {
+	if e.Mode&0o100 != 0 {
 		perm = 0o755
 	}
-	out, err := w.root.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	out, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return err
 	}
@@ -283,4 +321,22 @@ func (w *writer) file(f file) error {
 		return errors.Join(err, out.Close())
 	}
 	return out.Close()
+}
+
+// touch makes files, and what links lead to, newer than all that was there. The
+// kernel dates a file by its last tick, which may be that of an object which a
+// build has made from the file before.
+func (w *writer) touch(list []file) error {
+	if w.fresh {
+		return nil
+	}
+	now := time.Now()
+	for _, f := range list {
+		err := w.root.Chtimes(f.path, now, now)
+		// A link may lead nowhere, or in a circle.
+		if err != nil && !(f.e.IsLink() && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP))) {
+			return err
+		}
+	}
+	return nil
 }
