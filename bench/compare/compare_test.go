@@ -418,8 +418,10 @@ func TestWaits(t *testing.T) {
 		"busy":     {run("a", 20, some(5)), []string{"a: in 10 of 40 runs programs waited for a CPU for more than half of the time"}},
 		"in some": {slices.Concat(run("a", 10, some(10)), run("b", 10, some(0)), run("c", 10, some(2))),
 			[]string{"a and c: in 24 of 40 runs programs waited for a CPU for more than half of the time"}},
-		"in many": {slices.Concat(run("a", 2, some(2)), run("b", 2, some(2)), run("c", 2, some(2)), run("d", 2, some(2)), run("e", 2, some(2))),
+		"in many": {slices.Concat(run("a", 2, some(2)), run("b", 2, some(2)), run("c", 2, some(2)), run("d", 2, some(2)), run("e", 2, some(2)), run("f", 2, some(0))),
 			[]string{"a, b, c and 2 more: in 20 of 20 runs programs waited for a CPU for more than half of the time"}},
+		"in all": {slices.Concat(run("a", 2, some(2)), run("b", 2, some(2)), run("c", 2, some(2)), run("d", 2, some(2))),
+			[]string{"all benchmarks: in 16 of 16 runs programs waited for a CPU for more than half of the time"}},
 	} {
 		if d := cmp.Diff(c.want, Compare(builtVersions(2), c.s, nil, Options{}).Warnings); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)

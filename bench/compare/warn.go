@@ -159,7 +159,7 @@ const (
 // the kernel told of each run.
 func waits(rows []*row) []string {
 	var names []string
-	waited, all := 0, 0
+	waited, all, asked := 0, 0, 0
 	for _, r := range rows {
 		if r.metric.Name != bench.Wall.Name || r.metric.Unit != bench.Second {
 			continue
@@ -177,6 +177,9 @@ func waits(rows []*row) []string {
 				}
 			}
 		}
+		if of > 0 {
+			asked++
+		}
 		if of > 0 && float64(n) > waitRuns*float64(of) {
 			names = append(names, r.key)
 			waited, all = waited+n, all+of
@@ -184,6 +187,9 @@ func waits(rows []*row) []string {
 	}
 	if len(names) == 0 {
 		return nil
+	}
+	if len(names) == asked && asked > waitNamed {
+		names = []string{"all benchmarks"}
 	}
 	text := names[0]
 	for i, name := range names[1:min(waitNamed, len(names))] {
