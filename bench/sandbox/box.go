@@ -218,12 +218,9 @@ func (s *Sandbox) madeUp() []data {
 func (s *Sandbox) boxArgs(b Box, l Limits, firstData int) []string {
 	args := []string{
 		"--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--as-pid-1",
-		"--cap-drop", "ALL", "--hostname", "patchbench",
+		"--disable-userns", "--cap-drop", "ALL", "--hostname", "patchbench",
+		"--ro-bind", "/usr", "/usr",
 	}
-	if s.nested {
-		args = append(args, "--disable-userns")
-	}
-	args = append(args, "--ro-bind", "/usr", "/usr")
 	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
 		if target, err := os.Readlink(name); err == nil {
 			args = append(args, "--symlink", target, name)

@@ -8,8 +8,9 @@ import (
 	"os"
 )
 
-// Digest is the hex SHA-256 of what makes the sandbox: bubblewrap's program, and
-// the arguments that it is started with for an empty box. Figures of two
+// Digest is the hex SHA-256 of what makes the sandbox: bubblewrap's program, the
+// arguments that it is started with for an empty box, what bounds it and which
+// calls are refused in it. Figures of two
 // digests were taken in different surroundings. It is "" in unsafe mode.
 func (s *Sandbox) Digest() (string, error) {
 	if s.bwrap == "" {
@@ -27,5 +28,6 @@ func (s *Sandbox) Digest() (string, error) {
 	for _, arg := range s.boxArgs(Box{}, withDefaults(Limits{}), 0) {
 		fmt.Fprintf(h, "%d:%s\n", len(arg), arg)
 	}
+	fmt.Fprintf(h, "%s %v\n", s.facts.Bounds, rules)
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -36,7 +36,7 @@ func TestDigest(t *testing.T) {
 		"again":           {&Sandbox{bwrap: bwrap("one", "bubblewrap 1")}, true},
 		"another place":   {&Sandbox{bwrap: bwrap("two", "bubblewrap 1")}, true},
 		"another program": {&Sandbox{bwrap: bwrap("three", "bubblewrap 2")}, false},
-		"another wall":    {&Sandbox{bwrap: bwrap("one", "bubblewrap 1"), nested: true}, false},
+		"other bounds":    {&Sandbox{bwrap: bwrap("one", "bubblewrap 1"), facts: Facts{Bounds: "rlimits"}}, false},
 		"another tool":    {&Sandbox{bwrap: bwrap("one", "bubblewrap 1"), tools: []string{"/srv/go"}}, false},
 	} {
 		if same := digest(c.s) == first; same != c.same {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +30,6 @@ type Sandbox struct {
 	bwrap string
 	// groups bound boxes as a whole; nil where rlimits must do.
 	groups *cgroup.Host
-	// nested says that bubblewrap can forbid user namespaces in the box.
-	nested bool
 	// exe is this binary, opened once: a later upgrade of the file on disk
 	// does not mix two versions of the runner.
 	exe *os.File
@@ -92,12 +91,11 @@ func (s *Sandbox) openBox(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s --help: %w; install the package bubblewrap again; %s", ErrNone, bwrap, err, whatIsLost)
 	}
-	for _, option := range []string{"--as-pid-1", "--perms", "--size"} {
-		if !strings.Contains(string(help), option+" ") {
+	for _, option := range []string{"--as-pid-1", "--perms", "--size", "--disable-userns"} {
+		if !slices.Contains(strings.Fields(string(help)), option) {
 			return fmt.Errorf("%w: %s is too old: it lacks %s; install bubblewrap 0.8 or newer; %s", ErrNone, s.facts.Name, option, whatIsLost)
 		}
 	}
-	s.nested = strings.Contains(string(help), "--disable-userns")
 	if err := s.ensureExecutable(); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"syscall"
 	"unsafe"
 
@@ -23,45 +24,53 @@ type rule struct {
 // runnerPID is the runner as programs in the box see it.
 const runnerPID = 1
 
-// rules are the calls that need no privilege and still reach further than a
-// program in a box should: devices of the virtual machine's host through
-// AF_VSOCK, keys that outlive a run, large and young parts of the kernel, and
-// the runner's own bounds, which the next program would inherit.
-var rules = []rule{
-	{unix.SYS_SOCKET, unix.EAFNOSUPPORT, 0, []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}, true},
-	{unix.SYS_ADD_KEY, unix.ENOSYS, -1, nil, false},
-	{unix.SYS_REQUEST_KEY, unix.ENOSYS, -1, nil, false},
-	{unix.SYS_KEYCTL, unix.ENOSYS, -1, nil, false},
-	{unix.SYS_BPF, unix.EPERM, -1, nil, false},
-	{unix.SYS_PERF_EVENT_OPEN, unix.EPERM, -1, nil, false},
-	{unix.SYS_USERFAULTFD, unix.EPERM, -1, nil, false},
-	{unix.SYS_IO_URING_SETUP, unix.ENOSYS, -1, nil, false},
-	{unix.SYS_IO_URING_ENTER, unix.ENOSYS, -1, nil, false},
-	{unix.SYS_IO_URING_REGISTER, unix.ENOSYS, -1, nil, false},
-	{unix.SYS_OPEN_BY_HANDLE_AT, unix.EPERM, -1, nil, false},
-	{unix.SYS_FANOTIFY_INIT, unix.EPERM, -1, nil, false},
-	{unix.SYS_SYSLOG, unix.EPERM, -1, nil, false},
-	{unix.SYS_QUOTACTL, unix.EPERM, -1, nil, false},
-	{unix.SYS_KEXEC_LOAD, unix.EPERM, -1, nil, false},
-	{unix.SYS_INIT_MODULE, unix.EPERM, -1, nil, false},
-	{unix.SYS_FINIT_MODULE, unix.EPERM, -1, nil, false},
-	{unix.SYS_MOUNT, unix.EPERM, -1, nil, false},
-	{unix.SYS_UMOUNT2, unix.EPERM, -1, nil, false},
-	{unix.SYS_PIVOT_ROOT, unix.EPERM, -1, nil, false},
-	{unix.SYS_MOVE_MOUNT, unix.EPERM, -1, nil, false},
-	{unix.SYS_OPEN_TREE, unix.EPERM, -1, nil, false},
-	{unix.SYS_FSOPEN, unix.EPERM, -1, nil, false},
-	{unix.SYS_MOUNT_SETATTR, unix.EPERM, -1, nil, false},
-	{unix.SYS_SETNS, unix.EPERM, -1, nil, false},
-	{unix.SYS_PRLIMIT64, unix.EPERM, 0, []uint32{runnerPID}, false},
-	{unix.SYS_SCHED_SETAFFINITY, unix.EPERM, 0, []uint32{runnerPID}, false},
-	{unix.SYS_SCHED_SETSCHEDULER, unix.EPERM, 0, []uint32{runnerPID}, false},
-	{unix.SYS_SCHED_SETPARAM, unix.EPERM, 0, []uint32{runnerPID}, false},
-	{unix.SYS_SCHED_SETATTR, unix.EPERM, 0, []uint32{runnerPID}, false},
-	{unix.SYS_SETPRIORITY, unix.EPERM, 0, []uint32{unix.PRIO_PROCESS}, true},
-	{unix.SYS_SETPRIORITY, unix.EPERM, 1, []uint32{runnerPID}, false},
-	{unix.SYS_IOPRIO_SET, unix.EPERM, 0, []uint32{1}, true}, // 1: of a process
-	{unix.SYS_IOPRIO_SET, unix.EPERM, 1, []uint32{runnerPID}, false},
+// rules are the calls that reach further than a program in a box should: devices
+// of the virtual machine's host through AF_VSOCK, keys that outlive a run, large
+// and young parts of the kernel, and the runner's own bounds, which the next
+// program would inherit. Those that need privileges, which programs do not have,
+// are a second wall.
+//
+// New name spaces of users are not for clone3 to be refused here, whose arguments
+// no filter sees: bubblewrap leaves the box none to make.
+//
+// The kernel keeps a list of the calls that a filter always allows, so that
+// the usual ones cost nothing.
+var rules = slices.Concat(
+	always(unix.ENOSYS, // as on a kernel built without them
+		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
+		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+	),
+	always(unix.EPERM,
+		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT,
+		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_SYSLOG, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
+		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,
+		unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+		unix.SYS_SETNS, unix.SYS_UNSHARE,
+		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT,
+		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_CLOCK_SETTIME, unix.SYS_SETTIMEOFDAY, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+	),
+	[]rule{
+		{unix.SYS_SOCKET, unix.EAFNOSUPPORT, 0, []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}, true},
+		{unix.SYS_IOCTL, unix.EPERM, 1, []uint32{unix.TIOCSTI, unix.TIOCLINUX}, false},
+		{unix.SYS_PRLIMIT64, unix.EPERM, 0, []uint32{runnerPID}, false},
+		{unix.SYS_SCHED_SETAFFINITY, unix.EPERM, 0, []uint32{runnerPID}, false},
+		{unix.SYS_SCHED_SETSCHEDULER, unix.EPERM, 0, []uint32{runnerPID}, false},
+		{unix.SYS_SCHED_SETPARAM, unix.EPERM, 0, []uint32{runnerPID}, false},
+		{unix.SYS_SCHED_SETATTR, unix.EPERM, 0, []uint32{runnerPID}, false},
+		{unix.SYS_SETPRIORITY, unix.EPERM, 0, []uint32{unix.PRIO_PROCESS}, true},
+		{unix.SYS_SETPRIORITY, unix.EPERM, 1, []uint32{runnerPID}, false},
+		{unix.SYS_IOPRIO_SET, unix.EPERM, 0, []uint32{1}, true}, // 1: of a process
+		{unix.SYS_IOPRIO_SET, unix.EPERM, 1, []uint32{runnerPID}, false},
+	},
+)
+
+// always refuses calls whatever their arguments.
+func always(errno syscall.Errno, nrs ...uint32) []rule {
+	var rules []rule
+	for _, nr := range nrs {
+		rules = append(rules, rule{nr, errno, -1, nil, false})
+	}
+	return rules
 }
 
 // Offsets in struct seccomp_data, on little-endian machines.

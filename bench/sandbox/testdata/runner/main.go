@@ -3,8 +3,8 @@
 //
 //	runner hold boxed|unsafe FOLDER LINE
 //
-// runs a shell line, with FOLDER as /build/out, and prints its Result, and lets
-// nobody interrupt it.
+// runs a shell line, with FOLDER as /build/out and, for reading, as /build/in,
+// and prints its Result, and lets nobody interrupt it.
 package main
 
 import (
@@ -40,12 +40,14 @@ func hold(unsafe bool, dir, line string) error {
 	if err := s.Own(dir); err != nil {
 		return err
 	}
-	r, err := s.Start(ctx, sandbox.Box{Mounts: []sandbox.Mount{{Host: dir, Inside: "/build/out", Write: true}}})
+	r, err := s.Start(ctx, sandbox.Box{Mounts: []sandbox.Mount{
+		{Host: dir, Inside: "/build/out", Write: true}, {Host: dir, Inside: "/build/in"},
+	}})
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	res, err := r.Do(ctx, sandbox.Command{Args: []string{"sh", "-c", line}, Dir: "/build/out"})
+	res, err := r.Do(ctx, sandbox.Command{Args: []string{"sh", "-c", line}, Dir: "/build/out", KeepStdout: 64 << 10})
 	if err != nil {
 		return err
 	}
