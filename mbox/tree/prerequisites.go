@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -15,8 +16,13 @@ import (
 	"patchbench/mbox/tree/overlay"
 )
 
-// recent is how many commits of the base are searched for a prerequisite.
-const recent = 500
+// Where a prerequisite is looked for in the base: among the newest commits,
+// whatever they touch, and further down among those that touch files of the
+// series, as long as they are not older than the base that the series names.
+const (
+	recent = 500
+	deep   = 20_000
+)
 
 // prerequisites applies the patches that a series names as its prerequisites, as
 // far as they are at hand, and finds out which of the others are in the base. One
@@ -58,7 +64,7 @@ func (r *Repo) prerequisites(ctx context.Context, at *version, s *mbox.Series, o
 	if !unknown {
 		return list, nil
 	}
-	return list, r.findInBase(ctx, base.commit, list)
+	return list, r.findInBase(ctx, base.commit, s, list)
 }
 
 // atHand gives the patches that a prerequisite means: the one with the patch id,
@@ -136,20 +142,20 @@ func (r *Repo) add(ctx context.Context, at *version, patch *mbox.Patch, o Option
 	return r.step(ctx, at, p, o)
 }
 
-// findInBase looks for the missing ones among the newest commits of the base: by
-// the patch id of what a commit changes, and by a Message-ID in its message, as
-// maintainers' tools leave it there.
-func (r *Repo) findInBase(ctx context.Context, base plumbing.Hash, list []Prerequisite) error {
+// findInBase looks for the missing ones in the history of the base: by the patch id
+// of what a commit changes, and by a Message-ID in its message, as maintainers'
+// tools leave it there. Of those that are not found, the note says how far the
+// search went.
+func (r *Repo) findInBase(ctx context.Context, base plumbing.Hash, s *mbox.Series, list []Prerequisite) error {
 	var open []*Prerequisite
-	byID := false
 	for i := range list {
 		if list[i].State == Missing && list[i].Note == "" {
 			open = append(open, &list[i])
-			byID = byID || list[i].PatchID != ""
 		}
 	}
-	h := r.objects.History(base)
-	for n := 0; n < recent && len(open) > 0; n++ {
+	paths, oldest := pathsOf(s), r.ageOfBase(s)
+	h, n := r.objects.History(base), 0
+	for ; n < deep && len(open) > 0; n++ {
 		if err := done(ctx, "look for prerequisites"); err != nil {
 			return err
 		}
@@ -157,36 +163,89 @@ func (r *Repo) findInBase(ctx context.Context, base plumbing.Hash, list []Prereq
 		if err != nil {
 			return fmt.Errorf("look for prerequisites: %w", err)
 		}
-		if c == nil {
+		if c == nil || n >= recent && c.Date < oldest {
 			break
 		}
-		id := ""
-		if byID && len(c.Parents) < 2 {
-			var err error
-			if id, err = r.patchID(c); err != nil {
-				return fmt.Errorf("look for prerequisites: %w", err)
-			}
+		near := paths
+		if n < recent {
+			near = nil
 		}
-		_, data, err := r.objects.Read(c.ID)
-		if err != nil {
+		if open, err = r.without(open, c, near); err != nil {
 			return fmt.Errorf("look for prerequisites: %w", err)
 		}
-		left := open[:0]
-		for _, p := range open {
-			if p.PatchID != "" && strings.EqualFold(p.PatchID, id) || p.MessageID != "" && bytes.Contains(data, []byte(p.MessageID)) {
-				p.State, p.Note = InBase, fmt.Sprintf("it is commit %.12s", c.ID)
-				continue
-			}
-			left = append(left, p)
+	}
+	for _, p := range open {
+		p.Note = fmt.Sprintf("neither at hand nor among the newest %d commits of the base", min(n, recent))
+		if n > recent {
+			p.Note += fmt.Sprintf(", nor among those of its newest %d that touch the same files", n)
 		}
-		open = left
 	}
 	return nil
 }
 
+// without gives the prerequisites that a commit is not, and marks the others. A
+// change is compared only if it touches one of the paths; nil means any.
+func (r *Repo) without(open []*Prerequisite, c *overlay.Commit, paths []string) ([]*Prerequisite, error) {
+	id, err := "", error(nil)
+	if slices.ContainsFunc(open, func(p *Prerequisite) bool { return p.PatchID != "" }) && len(c.Parents) < 2 {
+		if id, err = r.patchID(c, paths); err != nil {
+			return nil, err
+		}
+	}
+	_, data, err := r.objects.Read(c.ID)
+	if err != nil {
+		return nil, err
+	}
+	left := open[:0]
+	for _, p := range open {
+		if p.PatchID != "" && strings.EqualFold(p.PatchID, id) || p.MessageID != "" && bytes.Contains(data, []byte(p.MessageID)) {
+			p.State, p.Note = InBase, fmt.Sprintf("it is commit %.12s", c.ID)
+			continue
+		}
+		left = append(left, p)
+	}
+	return left, nil
+}
+
+// ageOfBase is the date, less some slack, of the base that a series names: what the
+// series needs beside it is in no older commit. 0 if it is not known.
+func (r *Repo) ageOfBase(s *mbox.Series) int64 {
+	if s.Base == nil {
+		return 0
+	}
+	id, ok := r.objects.CommitByPrefix(s.Base.Commit)
+	if !ok {
+		return 0
+	}
+	c, err := r.objects.Commit(id)
+	if err != nil {
+		return 0
+	}
+	return c.Date - slack
+}
+
+// slack is by how many seconds the date of a commit may lie before that of one that
+// it builds on, as clocks are not all right.
+const slack = 7 * 24 * 3600
+
+// pathsOf lists all files that a series touches.
+func pathsOf(s *mbox.Series) (paths []string) {
+	for i := range s.Patches {
+		files, err := diff.Parse(s.Patches[i].Diff, diff.Guess)
+		if err != nil {
+			continue // its conflict says so
+		}
+		for _, f := range files {
+			paths = append(paths, f.Old, f.New)
+		}
+	}
+	slices.Sort(paths)
+	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return p == "" })
+}
+
 // patchID is the id of what a commit changes against its parent; "" for one whose
-// parent a shallow clone lacks.
-func (r *Repo) patchID(c *overlay.Commit) (string, error) {
+// parent a shallow clone lacks, and, with paths, for one that touches none of them.
+func (r *Repo) patchID(c *overlay.Commit, paths []string) (string, error) {
 	var before plumbing.Hash
 	if len(c.Parents) > 0 {
 		p, err := r.objects.Commit(c.Parents[0])
@@ -196,6 +255,11 @@ func (r *Repo) patchID(c *overlay.Commit) (string, error) {
 			return "", err
 		}
 		before = p.Tree
+	}
+	if paths != nil {
+		if touched, err := r.objects.Touches(before, c.Tree, paths); !touched || err != nil {
+			return "", err
+		}
 	}
 	var text bytes.Buffer
 	files := 0

@@ -21,6 +21,16 @@ func edit(line byte) string {
 		i, i, name(i-1), name(i), strings.ToUpper(name(i)), name(i+1))
 }
 
+// patchID is git's id of what a commit changes.
+func patchID(t *testing.T, dir, commit string) string {
+	t.Helper()
+	out, err := tryGit(dir, []byte(git(t, dir, "show", commit)+"\n"), "patch-id", "--stable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(out)[0]
+}
+
 // TestPrerequisites applies what is at hand beneath the series, finds what is in
 // the base, and reports the rest.
 func TestPrerequisites(t *testing.T) {
@@ -29,13 +39,7 @@ func TestPrerequisites(t *testing.T) {
 	commit(t, dir, "first")
 	put(t, dir, map[string]string{"a.c": strings.Replace(lines(20), "line q\n", "LINE Q\n", 1)})
 	inBase := commit(t, dir, "second")
-	inBaseID := strings.Fields(func() string {
-		out, err := tryGit(dir, []byte(git(t, dir, "show", inBase)+"\n"), "patch-id", "--stable")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}())[0]
+	inBaseID := patchID(t, dir, inBase)
 	base := commit(t, dir, "third\n\nMessage-ID: <linked@example.com>")
 	before := git(t, dir, "rev-parse", "HEAD^{tree}")
 
@@ -52,6 +56,7 @@ func TestPrerequisites(t *testing.T) {
 	s.MessageID = "it@example.com"
 	hand := []mbox.Series{*s, *bad, *there, *needed}
 
+	const nowhere = "neither at hand nor among the newest 3 commits of the base"
 	r := open(t, dir)
 	for _, c := range []struct {
 		name string
@@ -67,10 +72,10 @@ func TestPrerequisites(t *testing.T) {
 		{"at hand and in the base", []mbox.Prerequisite{{MessageID: "there@example.com"}}, []tree.Prerequisite{{State: "in-base"}}, "q"},
 		{"in the base by its id", []mbox.Prerequisite{{PatchID: inBaseID}}, []tree.Prerequisite{{State: "in-base", Note: "it is commit " + inBase[:12]}}, "q"},
 		{"in the base by its message", []mbox.Prerequisite{{MessageID: "linked@example.com"}}, []tree.Prerequisite{{State: "in-base", Note: "it is commit " + base[:12]}}, "q"},
-		{"missing", []mbox.Prerequisite{{PatchID: strings.Repeat("ab", 20)}, {MessageID: "n1@example.com"}}, []tree.Prerequisite{{State: "missing"}, {State: "applied"}}, "qc"},
+		{"missing", []mbox.Prerequisite{{PatchID: strings.Repeat("ab", 20)}, {MessageID: "n1@example.com"}}, []tree.Prerequisite{{State: "missing", Note: nowhere}, {State: "applied"}}, "qc"},
 		{"does not apply", []mbox.Prerequisite{{MessageID: "bad@example.com"}},
 			[]tree.Prerequisite{{State: "missing", Note: `"does not fit" is at hand and does not apply: a.c: hunk 1: line 12: context differs at line 12`}}, "q"},
-		{"the series itself", []mbox.Prerequisite{{MessageID: "it@example.com"}}, []tree.Prerequisite{{State: "missing"}}, "q"},
+		{"the series itself", []mbox.Prerequisite{{MessageID: "it@example.com"}}, []tree.Prerequisite{{State: "missing", Note: nowhere}}, "q"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := *s
@@ -106,6 +111,66 @@ func TestPrerequisites(t *testing.T) {
 	}
 	if after := git(t, dir, "rev-parse", "HEAD^{tree}"); after != before {
 		t.Errorf("the repository was written: %s, %s", before, after)
+	}
+}
+
+// TestOldPrerequisites looks for prerequisites behind the newest commits: those that
+// touch a file of the series are found as far back as the base that it names.
+func TestOldPrerequisites(t *testing.T) {
+	dir := newRepo(t)
+	when := 1_700_000_000
+	var stream strings.Builder
+	change := func(message, name, text string) {
+		when += 24 * 3600
+		fmt.Fprintf(&stream, "commit refs/heads/main\ncommitter A <a@example.com> %d +0000\ndata %d\n%s\nM 100644 inline %s\ndata %d\n%s\n",
+			when, len(message), message, name, len(text), text)
+	}
+	change("start", "a.c", lines(20))
+	change("named", "d/e/other.c", lines(20))
+	change("wanted", "a.c", strings.Replace(lines(20), "line q\n", "LINE Q\n", 1))
+	change("elsewhere", "d/e/other.c", strings.Replace(lines(20), "line q\n", "LINE Q\n", 1))
+	change("linked\n\nMessage-ID: <linked@example.com>", "x", "x\n")
+	for i := range 510 {
+		change("more", "more.c", fmt.Sprint(i, "\n"))
+	}
+	if _, err := tryGit(dir, []byte(stream.String()), "fast-import", "--quiet"); err != nil {
+		t.Fatal(err)
+	}
+	at := func(back int) string { return git(t, dir, "rev-parse", fmt.Sprintf("main~%d", back)) }
+	wanted, linked, base := at(512), at(510), at(0)
+	byID := mbox.Prerequisite{PatchID: patchID(t, dir, wanted)}
+	const near = "neither at hand nor among the newest 500 commits of the base"
+	far := func(n int) string {
+		return near + fmt.Sprintf(", nor among those of its newest %d that touch the same files", n)
+	}
+	r := open(t, dir)
+	for _, c := range []struct {
+		name  string
+		named string // the base that the mail names
+		pre   mbox.Prerequisite
+		want  tree.Prerequisite
+	}{
+		{"touches a file of the series", "", byID, tree.Prerequisite{State: "in-base", Note: "it is commit " + wanted[:12]}},
+		{"behind the base of the series", at(513), byID, tree.Prerequisite{State: "in-base", Note: "it is commit " + wanted[:12]}},
+		{"by its message", "", mbox.Prerequisite{MessageID: "linked@example.com"}, tree.Prerequisite{State: "in-base", Note: "it is commit " + linked[:12]}},
+		{"touches another file", "", mbox.Prerequisite{PatchID: patchID(t, dir, at(511))}, tree.Prerequisite{State: "missing", Note: far(515)}},
+		{"long before the base of the series", at(400), byID, tree.Prerequisite{State: "missing", Note: near}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := one(edit('o'))
+			s.Prerequisites = []mbox.Prerequisite{c.pre}
+			if c.named != "" {
+				s.Base = &mbox.Base{Commit: c.named}
+			}
+			st, err := r.Apply(t.Context(), mbox.Base{Commit: base}, s, tree.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.want.PatchID, c.want.MessageID = c.pre.PatchID, c.pre.MessageID
+			if d := cmp.Diff([]tree.Prerequisite{c.want}, st.Prerequisites); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
 	}
 }
 

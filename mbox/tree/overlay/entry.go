@@ -3,6 +3,7 @@ package overlay
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -110,6 +111,54 @@ func (r *Repo) walk(tree plumbing.Hash, prefix string, f func(string, Entry) err
 		}
 	}
 	return nil
+}
+
+// Touches says whether any of the paths, files or folders, is not the same in two
+// trees. Folders that hold none of them are not read.
+func (r *Repo) Touches(before, after plumbing.Hash, paths []string) (bool, error) {
+	if before == after || len(paths) == 0 {
+		return false, nil
+	}
+	old, err := r.Entries(before)
+	if err != nil {
+		return false, err
+	}
+	now, err := r.Entries(after)
+	if err != nil {
+		return false, err
+	}
+	// By the first part of the path; whole are those that end there.
+	below, whole := map[string][]string{}, map[string]bool{}
+	for _, p := range paths {
+		name, rest, more := strings.Cut(p, "/")
+		below[name] = append(below[name], rest)
+		whole[name] = whole[name] || !more
+	}
+	named := func(list []Entry, name string) Entry {
+		if i := slices.IndexFunc(list, func(e Entry) bool { return e.Name == name }); i >= 0 {
+			return list[i]
+		}
+		return Entry{}
+	}
+	for name, rest := range below {
+		b, a := named(old, name), named(now, name)
+		if b == a {
+			continue
+		}
+		if whole[name] || !b.IsDir() && !a.IsDir() {
+			return true, nil
+		}
+		sides := [2]plumbing.Hash{}
+		for i, e := range []Entry{b, a} {
+			if e.IsDir() {
+				sides[i] = e.ID
+			}
+		}
+		if touched, err := r.Touches(sides[0], sides[1], rest); touched || err != nil {
+			return touched, err
+		}
+	}
+	return false, nil
 }
 
 // treeOrder is git's: a folder sorts as if a slash stood behind its name.
