@@ -77,6 +77,7 @@ type command struct {
 	Diff    diffCommand    `cmd:"" help:"Set the verdicts of two evaluations side by side, as of v1 and v2 of a series."`
 	Report  reportCommand  `cmd:"" help:"Render a stored evaluation again."`
 	History historyCommand `cmd:"" help:"Show a benchmark's record over time, by machine, with the points at which it changed."`
+	Init    initCommand    `cmd:"" help:"Write a starter suite for a project, from the benchmarks that it has."`
 	Check   checkCommand   `cmd:"" help:"Run a suite on the base alone, and say what is wrong or slow, how noisy it is and what evaluations will cost."`
 	Demo    demoCommand    `cmd:"" help:"Evaluate five patches of a small project of our own, with nothing to set up."`
 

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,7 +15,8 @@ import (
 
 // TestScripts runs the sessions of testdata with the built command. They say
 // `status N bot ...` where the exit status matters, and `[!sandbox] skip` where
-// one is needed: a machine without bubblewrap skips, and fails in CI.
+// one is needed, `[!tool:NAME] skip` where a program is: a machine without it
+// skips, and fails in CI.
 func TestScripts(t *testing.T) {
 	for _, tool := range []string{"git", "sh"} {
 		needTool(t, tool)
@@ -40,12 +42,16 @@ func TestScripts(t *testing.T) {
 			"small":  smallDisk,
 		},
 		Condition: func(cond string) (bool, error) {
-			switch cond {
-			case "sandbox":
-				_, err := exec.LookPath("bwrap")
+			tool, named := strings.CutPrefix(cond, "tool:")
+			if cond == "sandbox" {
+				tool, named = "bwrap", true
+			}
+			switch {
+			case named:
+				_, err := exec.LookPath(tool)
 				// In CI the script goes on, and fails for want of it.
 				return err == nil || os.Getenv("CI") == "true", nil
-			case "root":
+			case cond == "root":
 				return os.Geteuid() == 0, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
