@@ -2,6 +2,7 @@
 //
 //	bot eval series.mbox --repo DIR    apply, build, measure, report
 //	bot demo                           the same on a small project of its own
+//	bot init | check                   start a suite, try it on the base alone
 //	bot show | apply | compare | diff | report
 //
 // This package is the command: it reads flags, the environment and files, wires
