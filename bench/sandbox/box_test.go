@@ -219,6 +219,7 @@ func TestSelfTest(t *testing.T) {
 		{"shows the host", self + "bait=$(echo DIR/patchbench-*/bait); exec 9<$bait\n" + weaken(bwrap, "--file 9 $bait"), "could read a file of the host"},
 		{"shows the host in /tmp", self + weaken(bwrap, "--ro-bind DIR DIR"), "is another file system"},
 		{"root", self + weaken(bwrap, "--uid 0"), "could be root"},
+		{"shows the cgroups", self + weaken(bwrap, "--ro-bind /sys /sys"), "set the machine up; install"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := workDir(t)
@@ -280,7 +281,7 @@ func TestProbe(t *testing.T) {
 	}
 	for _, want := range []string{
 		"read the bot's environment", "read an inherited descriptor (3 " + b.file, "read a file of the host",
-		"reach the network", "have capabilities or gain privileges", probeDone[:len(probeDone)-1],
+		"reach the network", "use key rings", "set the machine up", "have capabilities or gain privileges", probeDone[:len(probeDone)-1],
 	} {
 		if !slices.ContainsFunc(strings.Split(string(out), "\n"), func(line string) bool { return strings.HasPrefix(line, want) }) {
 			t.Errorf("not noticed: %s; got %s", want, out)

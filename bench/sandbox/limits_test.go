@@ -2,12 +2,15 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"patchbench/bench/sandbox/cgroup"
 )
 
 // bounds runs a test in boxes that a group bounds, if this machine has groups,
@@ -126,5 +129,42 @@ func neighbour(t *testing.T, s *Sandbox) (unharmed func()) {
 		if got := <-done; got.err != nil || !got.res.OK() {
 			t.Errorf("the program in another box: %+v, %v", got.res, got.err)
 		}
+	}
+}
+
+// TestNoGroup opens sandboxes where groups cannot be had: the boxes are bounded
+// by rlimits, and the facts say why.
+func TestNoGroup(t *testing.T) {
+	openBoxed(t)
+	find := findGroups
+	t.Cleanup(func() { findGroups = find })
+	for _, tt := range []struct {
+		name string
+		find func() (*cgroup.Host, error)
+		lost string
+	}{
+		{"none", func() (*cgroup.Host, error) { return nil, errors.New("there is no cgroup") }, "there is no cgroup"},
+		{"none in which a box starts", func() (*cgroup.Host, error) {
+			h, err := find()
+			if err == nil {
+				err = h.Close() // New fails, as its folder is gone
+			}
+			return h, err
+		}, "bound the box"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := find(); err != nil && tt.name != "none" {
+				t.Skip(err)
+			}
+			findGroups = tt.find
+			s := openBoxed(t)
+			f := s.Facts()
+			if f.Bounds != "rlimits" || !strings.HasSuffix(f.Name, ", rlimits") || !strings.Contains(f.Lost, tt.lost) || !strings.HasPrefix(f.Lost, "memory is bounded for each process") {
+				t.Errorf("%+v", f)
+			}
+			if res := do(t, start(t, s, Box{}), Command{Args: []string{"true"}}); !res.OK() {
+				t.Errorf("%+v", res)
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -114,6 +115,14 @@ func probe(args []string) {
 			return err == nil && refused
 		}},
 		{"be root", canBeRoot},
+		{"make a name space of users", canMakeNamespace},
+		{"use key rings", func() bool {
+			_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, true)
+			_, refused := instructionSet()
+			return err == nil && refused
+		}},
+		{"set the machine up", canSetUp},
+		{"open a device", canOpenDevice},
 		{"have capabilities or gain privileges", hasPrivileges},
 	} {
 		if t.try() {
@@ -224,6 +233,43 @@ func canReachNetwork(tcp, abstract string) bool {
 		}
 	}
 	return false
+}
+
+// canMakeNamespace starts itself in one, where it would have all privileges.
+func canMakeNamespace() bool {
+	cmd := exec.Command("/proc/self/exe", probeArg)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
+	err := cmd.Start()
+	if err == nil {
+		_ = cmd.Wait() // that it started is enough
+	}
+	return err == nil
+}
+
+// canSetUp writes what changes nothing if it works: a setting's own value, and
+// the name that there is.
+func canSetUp() bool {
+	for _, name := range []string{"/proc/sys/kernel/core_pattern", "/proc/sys/user/max_user_namespaces", "/proc/sys/vm/overcommit_memory"} {
+		if text, err := os.ReadFile(name); err == nil && os.WriteFile(name, text, 0) == nil {
+			return true
+		}
+	}
+	host, err := os.Hostname()
+	return err == nil && unix.Sethostname([]byte(host)) == nil || isDir("/sys/fs/cgroup")
+}
+
+// canOpenDevice looks for what is no terminal and no source of bytes, and makes one.
+func canOpenDevice() bool {
+	for _, name := range []string{"/dev/kmsg", "/dev/mem", "/dev/fuse", "/dev/kvm", "/dev/net/tun"} {
+		f, err := os.Open(name)
+		if err == nil {
+			f.Close()
+			return true
+		}
+	}
+	name := filepath.Join(os.TempDir(), "patchbench-device")
+	defer os.Remove(name)
+	return unix.Mknod(name, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 1))) == nil
 }
 
 func canBeRoot() bool {

@@ -13,7 +13,8 @@
 // a /tmp and /dev/shm of limited size that are emptied after each run. There is no
 // network but a loopback of its own, no privilege to be gained, and some system
 // calls are refused (AF_VSOCK, key rings, io_uring, perf events and others).
-// Memory is bounded for each process, not for all together.
+// Memory and processes are bounded for all of the box together by a cgroup; where
+// none is to be had rlimits bound them, memory for each process alone.
 package sandbox
 
 import (
@@ -51,7 +52,7 @@ type Options struct {
 
 // Facts say what kind of sandbox programs run in, for the record.
 type Facts struct {
-	Name   string // "bubblewrap 0.8.0", or "none"
+	Name   string // "bubblewrap 0.8.0, cgroup v2", or "none"
 	UID    int    // that programs run under
 	Unsafe bool
 	// Bounds is how memory and processes are bounded: "cgroup v2", "cgroup v1" or

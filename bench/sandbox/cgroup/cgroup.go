@@ -170,6 +170,10 @@ func (h *Host) Name() string { return "cgroup v" + strconv.Itoa(h.version) }
 // that is not nil, under uid.
 func (h *Host) New(uid int, b Bounds) (*Group, error) {
 	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return nil, errors.New("bound the box: the sandbox is closed")
+	}
 	h.next++
 	name := strconv.Itoa(h.next)
 	h.groups++

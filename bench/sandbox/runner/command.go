@@ -13,10 +13,12 @@ import "time"
 
 // Limits bounds one box. A zero field means the default named.
 type Limits struct {
-	// MemoryBytes bounds the private writable memory of one process
-	// (RLIMIT_DATA: heap, stacks of threads, private mappings; address space that
-	// is only reserved does not count, so that Go and Java programs start); at
-	// least 256 MiB, 0: three quarters of the machine's memory.
+	// MemoryBytes bounds the memory of all processes of the box together, files in
+	// /tmp and /dev/shm included. Where no cgroup is to be had it bounds the private
+	// writable memory of each process (RLIMIT_DATA: heap, stacks of threads, private
+	// mappings; address space that is only reserved does not count, so that Go and
+	// Java programs start). At least 256 MiB, 0: three quarters of the machine's
+	// memory; rounded down to a MiB.
 	MemoryBytes int64
 	Processes   int   // processes and threads in the box; 0: 4096; not bounded in unsafe mode
 	DiskBytes   int64 // size of /tmp; 0: 1 GiB
