@@ -265,6 +265,9 @@ func (f *placeFlags) place(o *eval.Options) (func(), error) {
 		return nil, err
 	}
 	o.WorkDir = w.work
+	if !f.Unsafe { // what no box protects is not kept
+		o.Fixtures = filepath.Join(filepath.Dir(w.dir), "patchbench-fixtures-"+strconv.Itoa(os.Geteuid()))
+	}
 	o.Sandbox = sandbox.Options{UID: f.SandboxUID, Unsafe: f.Unsafe}
 	return w.remove, nil
 }

@@ -31,6 +31,8 @@ var layer = map[string]int{
 	"mbox/series/patch":    15, // the part of mbox/series that knows one mail alone
 	"mbox/series/keep":     16, // the part of mbox/series that knows no series
 	"mbox/series/spill":    0,
+	"bench/clone":          0,
+	"bench/fixture":        15,
 	"bench/sample/plan":    15, // the part of bench/sample that runs nothing
 	"mbox/source":          20,
 	"mbox/series":          20,

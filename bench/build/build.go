@@ -65,6 +65,8 @@ import (
 	"time"
 
 	"patchbench/bench"
+	"patchbench/bench/clone"
+	"patchbench/bench/fixture"
 	"patchbench/bench/sandbox"
 )
 
@@ -82,6 +84,8 @@ const (
 type Options struct {
 	// Timeout is that of a build whose recipe sets none; 0: DefaultTimeout.
 	Timeout time.Duration
+	// Fixtures are seen by the recipe's programs, read-only.
+	Fixtures fixture.Set
 	// Progress is told before each program of a recipe starts; nil: nobody.
 	Progress func(version int, what string)
 }
@@ -194,11 +198,15 @@ func (b *Builder) runRecipe(ctx context.Context, version int, src, out string, c
 		return "", "", errors.New("no sandbox was given to run the recipe in")
 	}
 	l := b.suite.Limits
+	laid, err := b.o.Fixtures.ReadOnly().Lay(filepath.Join(filepath.Dir(src), "fixtures"), b.sb)
+	if err != nil {
+		return "", "", err
+	}
 	r, err := b.sb.Start(ctx, sandbox.Box{
-		Mounts: append([]sandbox.Mount{
+		Mounts: slices.Concat([]sandbox.Mount{
 			{Host: src, Inside: insideSrc, Write: true},
 			{Host: out, Inside: insideOut, Write: true},
-		}, caches...),
+		}, caches, laid.Mounts),
 		Limits: sandbox.Limits{MemoryBytes: l.MemoryBytes, Processes: l.Processes, DiskBytes: l.DiskBytes, OutputBytes: l.OutputBytes},
 	})
 	if err != nil {
@@ -216,7 +224,7 @@ func (b *Builder) runRecipe(ctx context.Context, version int, src, out string, c
 		}
 		res, err := r.Do(ctx, sandbox.Command{
 			Args:    oneStream(p),
-			Env:     environment(recipe.Env, caches),
+			Env:     append(environment(recipe.Env, caches), laid.Env()...),
 			Dir:     insideSrc,
 			Timeout: timeout,
 		})
@@ -315,7 +323,7 @@ func (b *Builder) caches(version int, dir string) ([]sandbox.Mount, error) {
 			return nil, err
 		}
 		if version != 0 && base != "" {
-			if err := copyTree(filepath.Join(base, "cache", name), host); err != nil {
+			if err := clone.Tree(filepath.Join(base, "cache", name), host); err != nil {
 				return nil, err
 			}
 		}
@@ -338,7 +346,7 @@ func (b *Builder) Copy(made bench.Build, dir string) (bench.Build, error) {
 		to := filepath.Join(dir, name)
 		err := fresh(to)
 		if err == nil {
-			err = copyTree(filepath.Join(made.Dir, name), to)
+			err = clone.Tree(filepath.Join(made.Dir, name), to)
 		}
 		if err == nil {
 			err = b.own(to)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"patchbench/bench"
+	"patchbench/bench/fixture"
 	"patchbench/bench/sandbox"
 )
 
@@ -80,6 +81,34 @@ func shellVersion(t *testing.T, sb *sandbox.Sandbox, v Version, script string) V
 	return v
 }
 
+// fixtures are a folder to read and one to write to.
+func fixtures(t *testing.T) fixture.Set {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sample-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	var set fixture.Set
+	for _, f := range []struct {
+		name, file, text string
+		copy             bool
+	}{{"words", "list", "one two\n", false}, {"tree", "state", "fresh\n", true}} {
+		m := fixture.Made{Fixture: bench.Fixture{Name: f.name, Copy: f.copy}, Dir: filepath.Join(dir, f.name)}
+		if err := os.Mkdir(m.Dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(m.Dir, f.file), []byte(f.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		set = append(set, m)
+	}
+	return set
+}
+
 // Real programs in real boxes, from the warm-up to the record.
 func TestBoxes(t *testing.T) {
 	for _, unsafe := range []bool{false, true} {
@@ -131,9 +160,13 @@ func testBoxes(t *testing.T, sb *sandbox.Sandbox) {
 			{Name: "x", Run: bench.Program{Line: "./kit work"}},
 			{Name: "y", Prepare: bench.Program{Line: `: > "$TMPDIR/y"`}, Run: bench.Program{Line: `./kit work; test -e "$TMPDIR/y"`}},
 		}},
+		{
+			Name: "fixture", Run: bench.Program{Line: `grep fresh "$FIXTURES/tree/state"; echo spoilt > "$FIXTURES/tree/state"; cmp words "$FIXTURES/words/list"`},
+			Prepare: bench.Program{Line: `grep fresh "$FIXTURES/tree/state"`},
+		},
 		{Name: "readonly", Run: bench.Program{Line: `if touch written 2>/dev/null; then exit 9; fi; test "$PWD" = /build/src`}},
 	}}
-	s, err := Open(t.Context(), sb, suite, versions, Options{Seed: 7})
+	s, err := Open(t.Context(), sb, suite, versions, Options{Seed: 7, Fixtures: fixtures(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +190,7 @@ func testBoxes(t *testing.T, sb *sandbox.Sandbox) {
 		{"checked", nil, map[string]int{"checked wall": 4, "checked baseline-wall": 4, "checked baseline-rss": 4, "checked size": 4, "checked baseline-size": 0}},
 		{"wrong", []string{"0 check: exit status 1 (2 of 2 runs)"}, nil},
 		{"together", nil, map[string]int{"together/x wall": 4, "together/x slowdown": 4, "together/y slowdown": 4, "together wall": 0}},
+		{"fixture", nil, map[string]int{"fixture wall": 4}},
 		{"readonly", nil, map[string]int{"readonly wall": 4}},
 	}
 	for b, tt := range tests {

@@ -149,6 +149,9 @@ func (s *Sampler) take(ctx context.Context, sl *slot, st *state, t plan.Take, tr
 			return nil, err
 		}
 	}
+	if err := sl.fixtures.Fresh(); err != nil {
+		return nil, err
+	}
 	for _, p := range t.Prepare {
 		if err := s.aside(ctx, sl, s.job(p), true, label(t, "prepare"), o); err != nil {
 			return nil, err

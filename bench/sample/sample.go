@@ -44,6 +44,7 @@ import (
 	"time"
 
 	"patchbench/bench"
+	"patchbench/bench/fixture"
 	"patchbench/bench/sample/parse"
 	"patchbench/bench/sample/plan"
 	"patchbench/bench/sandbox"
@@ -86,6 +87,9 @@ type Options struct {
 	// Now is the clock that estimates are made with; nil means time.Now.
 	// Samples are timed inside the box and never by it.
 	Now func() time.Time
+	// Fixtures are laid out in every box; the copies among them are fresh at the
+	// start of each run.
+	Fixtures fixture.Set
 }
 
 // runner is a box with a runner in it: a *sandbox.Runner.
@@ -116,8 +120,9 @@ type Sampler struct {
 // slot is a version in its box.
 type slot struct {
 	Version
-	box sandbox.Box
-	run runner // nil: it ended, and no other could be started
+	box      sandbox.Box
+	fixtures *fixture.Laid
+	run      runner // nil: it ended, and no other could be started
 	// dirty says that /tmp may hold what an earlier run left.
 	dirty bool
 }
@@ -162,7 +167,7 @@ func newState(b bench.Benchmark, slots int) *state {
 // caller's and must not change until Close. Exactly one version must be the base
 // (N 0, no twin); at most one is its twin.
 func Open(ctx context.Context, sb *sandbox.Sandbox, suite *bench.Suite, versions []Version, o Options) (*Sampler, error) {
-	return open(ctx, func(ctx context.Context, box sandbox.Box) (runner, error) {
+	return open(ctx, sb, func(ctx context.Context, box sandbox.Box) (runner, error) {
 		r, err := sb.Start(ctx, box)
 		if err != nil {
 			return nil, err
@@ -171,7 +176,7 @@ func Open(ctx context.Context, sb *sandbox.Sandbox, suite *bench.Suite, versions
 	}, suite, versions, o)
 }
 
-func open(ctx context.Context, start starter, suite *bench.Suite, versions []Version, o Options) (*Sampler, error) {
+func open(ctx context.Context, sb *sandbox.Sandbox, start starter, suite *bench.Suite, versions []Version, o Options) (*Sampler, error) {
 	if err := checkVersions(versions); err != nil {
 		return nil, err
 	}
@@ -193,7 +198,11 @@ func open(ctx context.Context, start starter, suite *bench.Suite, versions []Ver
 			return nil, errors.Join(err, s.Close())
 		}
 		sl := &slot{Version: v, box: box}
-		if sl.run, err = start(ctx, box); err != nil {
+		if sl.fixtures, err = o.Fixtures.Lay(filepath.Join(v.Dir, "fixtures"), sb); err != nil {
+			return nil, errors.Join(fmt.Errorf("sample %s: %w", v, err), s.Close())
+		}
+		sl.box.Mounts = append(sl.box.Mounts, sl.fixtures.Mounts...)
+		if sl.run, err = start(ctx, sl.box); err != nil {
 			return nil, errors.Join(fmt.Errorf("start a box for %s: %w", v, err), s.Close())
 		}
 		s.slots = append(s.slots, sl)
@@ -297,7 +306,7 @@ func (s *Sampler) order(b, round, try int) []int {
 func (s *Sampler) job(p plan.Program) sandbox.Job {
 	return sandbox.Job{Command: sandbox.Command{
 		Args:    p.Argv(),
-		Env:     append([]string{"SRC=" + srcDir, "OUT=" + outDir}, p.Env...),
+		Env:     slices.Concat([]string{"SRC=" + srcDir, "OUT=" + outDir}, s.slots[0].fixtures.Env(), p.Env),
 		Dir:     srcDir,
 		Stdin:   stdin(p.Stdin),
 		Timeout: cmp.Or(p.Timeout, s.suite.Limits.Timeout),

@@ -155,7 +155,7 @@ func newLab(t *testing.T, n int, b bench.Benchmark, l *fakeLab) (*fakeLab, *Samp
 		add(Version{Twin: true}, "twin")
 	}
 	suite := &bench.Suite{Name: "suite", Limits: l.limits, Benchmarks: []bench.Benchmark{b}}
-	s, err := open(t.Context(), l.start, suite, versions, Options{Seed: 1, Now: func() time.Time { return l.clock }})
+	s, err := open(t.Context(), nil, l.start, suite, versions, Options{Seed: 1, Now: func() time.Time { return l.clock }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestOpenRefuses(t *testing.T) {
 				return closer{&closed}, nil
 			}
 			suite := &bench.Suite{Benchmarks: []bench.Benchmark{{Name: "b", Parse: tt.parse}}}
-			_, err := open(t.Context(), start, suite, tt.versions, Options{})
+			_, err := open(t.Context(), nil, start, suite, tt.versions, Options{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error = %v, want %q in it", err, tt.want)
 			}

@@ -29,6 +29,9 @@ var etcShown = []string{
 	"/etc/protocols", "/etc/services", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/java-*", "/etc/perl",
 }
 
+// etcNetwork is what programs need beside that to find hosts.
+var etcNetwork = []string{"/etc/resolv.conf", "/etc/gai.conf", "/etc/host.conf", "/etc/ca-certificates", "/etc/pki/tls/certs"}
+
 func withDefaults(l Limits) Limits {
 	if l.MemoryBytes <= 0 {
 		var info syscall.Sysinfo_t
@@ -221,6 +224,11 @@ func (s *Sandbox) boxArgs(b Box, l Limits, firstData int) []string {
 		"--disable-userns", "--cap-drop", "ALL", "--hostname", "patchbench",
 		"--ro-bind", "/usr", "/usr",
 	}
+	shown := etcShown
+	if b.Network {
+		args = append(args, "--share-net")
+		shown = slices.Concat(shown, etcNetwork)
+	}
 	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
 		if target, err := os.Readlink(name); err == nil {
 			args = append(args, "--symlink", target, name)
@@ -228,7 +236,7 @@ func (s *Sandbox) boxArgs(b Box, l Limits, firstData int) []string {
 			args = append(args, "--ro-bind", name, name)
 		}
 	}
-	for _, pattern := range etcShown {
+	for _, pattern := range shown {
 		// The patterns are constants, so Glob cannot fail.
 		names, _ := filepath.Glob(pattern)
 		for _, name := range names {

@@ -82,6 +82,9 @@ type Mount struct {
 type Box struct {
 	Mounts []Mount
 	Limits Limits
+	// Network leaves the host's network to the box, for what its owner wrote
+	// himself: never for the code of strangers.
+	Network bool
 }
 
 // What is said to the runner in the box and what it answers.

@@ -175,7 +175,6 @@ func (c *checker) limits(f file) {
 func (c *checker) fixtures(f file) {
 	for i, x := range f.Fixture {
 		at := func(name ...any) []any { return append(place("fixture", i), name...) }
-		c.later(at(), "fixture")
 		whose := fmt.Sprintf("fixture %q: ", x.Name)
 		switch {
 		case x.Name == "":

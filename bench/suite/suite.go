@@ -25,6 +25,16 @@
 //	output = "16MiB"
 //	timeout = "2m"
 //
+//	[[fixture]]                           # made once, in the folder in which run starts
+//	name = "corpus"                       # found at $FIXTURES/corpus by builds and benchmarks
+//	run = "seq 1 1000000 > numbers"       # sees the fixtures before it, no code of the project
+//	copy = true                           # each run of a benchmark has a fresh copy to write to
+//
+//	[[fixture]]
+//	name = "modules"
+//	run = "curl -sSfO https://example.org/modules.tar"
+//	network = true                        # only in a suite given by --suite
+//
 //	[[benchmark]]
 //	name = "hash"
 //	run = "./kit hash {rounds}"           # the loop that is measured

@@ -74,6 +74,10 @@ func TestExample(t *testing.T) {
 			Cache:   []string{"GOCACHE"},
 		},
 		Limits: bench.Limits{MemoryBytes: 2 << 30, Processes: 256, DiskBytes: 512 << 20, OutputBytes: 16 << 20, Timeout: 2 * time.Minute},
+		Fixtures: []bench.Fixture{
+			{Name: "corpus", Run: line("seq 1 1000000 > numbers"), Copy: true},
+			{Name: "modules", Run: line("curl -sSfO https://example.org/modules.tar"), Network: true},
+		},
 		Benchmarks: []bench.Benchmark{few, many, {
 			Name:  "sort",
 			Run:   bench.Program{Args: []string{"./kit", "sort"}},

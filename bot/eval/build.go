@@ -24,9 +24,12 @@ func (r *run) build(ctx context.Context) error {
 	defer func() { r.e.BuildSeconds = before + r.Now().Sub(start).Seconds() }()
 
 	versions := r.e.Versions
+	var err error
+	if r.builder, err = r.newBuilder(ctx); err != nil {
+		return err
+	}
 	r.Progress.Stage("build", len(versions))
 	r.builds = make([]bench.Build, len(versions))
-	r.builder = build.New(r.sandbox, r.suite, build.Options{})
 	first := map[string]int{} // digest -> version that is measured
 	for n := range versions {
 		v := &versions[n]

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"patchbench/bench"
-	"patchbench/bench/build"
 	"patchbench/bench/compare"
 	"patchbench/bench/sample"
 	"patchbench/bench/sandbox"
@@ -150,8 +149,11 @@ func openBase(ctx context.Context, o Options) (*run, error) {
 // buildTwice builds base, and the same once more as the version of a patch that
 // changes nothing.
 func (r *run) buildTwice(ctx context.Context, c *Checked) error {
+	var err error
+	if r.builder, err = r.newBuilder(ctx); err != nil {
+		return err
+	}
 	r.Progress.Stage("build base, twice", 2)
-	r.builder = build.New(r.sandbox, r.suite, build.Options{})
 	r.stack.Steps = []tree.Step{{N: 1, Commit: r.stack.Commit(0)}}
 	one := func(v *bench.Version) (bench.Build, time.Duration, error) {
 		start := r.Now()
@@ -214,8 +216,7 @@ func (r *run) sampleBase(ctx context.Context, c *Checked) error {
 	if err != nil {
 		return fmt.Errorf("copy the base's build: %w", err)
 	}
-	sampler, err := sample.Open(ctx, r.sandbox, r.suite,
-		[]sample.Version{{Dir: r.builds[0].Dir}, {Dir: twin.Dir, Twin: true}}, sample.Options{Seed: r.Seed})
+	sampler, err := r.newSampler(ctx, []sample.Version{{Dir: r.builds[0].Dir}, {Dir: twin.Dir, Twin: true}})
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bench/build"
 	"patchbench/bench/compare"
+	"patchbench/bench/fixture"
 	"patchbench/bench/sample"
 	"patchbench/bench/sandbox"
 	"patchbench/bench/suite"
@@ -66,6 +67,9 @@ type Options struct {
 	Margin float64 // fraction; 0 means compare's default of 0.01
 
 	Sandbox sandbox.Options
+	// Fixtures is the folder where fixtures are kept from one evaluation to the
+	// next, reachable as WorkDir is; "" keeps none.
+	Fixtures string
 	// WorkDir is the folder for checkouts and builds; it must be empty, on a
 	// disk with room for every version, and reachable by Sandbox.UID.
 	WorkDir string
@@ -149,6 +153,9 @@ func open(ctx context.Context, in Input, o Options) (*run, error) {
 
 func (r *run) close() {
 	r.repo.Close()
+	if r.cache != nil {
+		r.cache.Close()
+	}
 	if r.sandbox != nil {
 		r.sandbox.Close()
 	}
@@ -220,6 +227,8 @@ type run struct {
 	sandbox  *sandbox.Sandbox
 
 	e         *store.Evaluation
+	cache     *fixture.Cache
+	fixtures  fixture.Set
 	builder   *build.Builder
 	extra     []string      // names of what is put on every version
 	suiteFile string        // its path in the base tree, "" if it came from the options
@@ -259,6 +268,9 @@ func (r *run) readSuite() (err error) {
 	}
 	if r.suite, err = suite.Parse(name, text); err != nil {
 		return &InputError{err}
+	}
+	if err := r.mayReachOut(); err != nil {
+		return err
 	}
 	if r.Benchmarks == nil {
 		return nil

@@ -63,7 +63,7 @@ func (r *run) stretch(ctx context.Context, versions []sample.Version, chosen []b
 	if !slices.Contains(chosen, true) {
 		return nil
 	}
-	sampler, err := sample.Open(ctx, r.sandbox, r.suite, versions, sample.Options{Seed: r.Seed})
+	sampler, err := r.newSampler(ctx, versions)
 	if err != nil {
 		return err
 	}

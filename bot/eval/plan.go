@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"patchbench/bench"
-	"patchbench/bench/build"
 	"patchbench/bench/compare"
 	"patchbench/bench/sample"
 	"patchbench/store"
@@ -63,9 +62,12 @@ func Plan(ctx context.Context, in Input, o Options) (*Planned, error) {
 
 // try builds base and runs every benchmark on it, to learn what they take.
 func (r *run) try(ctx context.Context, p *Planned) error {
+	builder, err := r.newBuilder(ctx)
+	if err != nil {
+		return err
+	}
 	r.Progress.Stage("build base", 1)
 	base := &r.e.Versions[0]
-	builder := build.New(r.sandbox, r.suite, build.Options{})
 	b, err := r.buildOne(ctx, builder, base)
 	if err != nil {
 		return err
@@ -75,7 +77,7 @@ func (r *run) try(ctx context.Context, p *Planned) error {
 	if b.State != bench.Built {
 		return nil
 	}
-	sampler, err := sample.Open(ctx, r.sandbox, r.suite, []sample.Version{{N: 0, Dir: b.Dir}}, sample.Options{Seed: r.Seed})
+	sampler, err := r.newSampler(ctx, []sample.Version{{N: 0, Dir: b.Dir}})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,9 @@
-package build
+// Package clone copies folders whose files may be a stranger's: builds, caches and
+// data of benchmarks.
+//
+// In go two folders, out comes the second as the first is. What the files mean is
+// not known here.
+package clone
 
 import (
 	"errors"
@@ -12,14 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyTree copies what is below one folder into another, empty one, as cp -a
-// does: links as links, hard links among the files kept, modes without setuid
-// bits, times. What is neither file, folder nor link is left out. Contents share
-// their blocks where the file system can do that.
+// Tree copies what is below one folder into another, empty one, as cp -a does:
+// links as links, hard links among the files kept, modes without setuid bits,
+// times. What is neither file, folder nor link is left out. Contents share their
+// blocks where the file system can do that.
 //
 // The files may be a stranger's: nothing outside of both folders is touched,
 // whatever links there are.
-func copyTree(from, to string) error {
+func Tree(from, to string) error {
 	src, err := os.OpenRoot(from)
 	if err != nil {
 		return err
