@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"patchbench/mbox"
+	"patchbench/mbox/series/spill"
 )
 
 // readArchive names a mailbox that this binary, started again, reads in place of
@@ -35,13 +36,15 @@ func TestMain(m *testing.M) {
 // readAlone reads, decodes and assembles a mailbox, and prints how many series and
 // patches there are and the largest memory that the process had, in KiB.
 func readAlone(path string) error {
-	debug.SetGCPercent(50) // as bot show does
+	debug.SetGCPercent(25) // as bot does
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	c := NewCollector(Options{DropDiffs: true})
+	kept := spill.New(filepath.Dir(path))
+	defer kept.Close()
+	c := NewCollector(Options{DropDiffs: true, Keeper: kept})
 	r := mbox.NewReader(f, path)
 	for {
 		m, p, err := r.Next()
@@ -52,14 +55,21 @@ func readAlone(path string) error {
 			return err
 		}
 		if p != nil {
-			c.AddProblem(*p)
-			continue
+			err = c.AddProblem(*p)
+		} else {
+			err = c.Add(m)
 		}
-		c.Add(m)
+		if err != nil {
+			return err
+		}
 	}
-	l := must(c.Listing())
+	x := c.Index()
 	patches := 0
-	for _, s := range l.Series {
+	for i := range x.Len() {
+		s, err := x.Series(i)
+		if err != nil {
+			return err
+		}
 		patches += len(s.Patches)
 	}
 	status, err := os.ReadFile("/proc/self/status")
@@ -67,7 +77,7 @@ func readAlone(path string) error {
 		return err
 	}
 	_, peak, _ := strings.Cut(string(status), "VmHWM:")
-	_, err = fmt.Println(len(l.Series), patches, len(l.Skipped)+len(l.Problems), strings.Fields(peak)[0])
+	_, err = fmt.Println(x.Len(), patches, x.SkippedLen()+x.ProblemsLen(), strings.Fields(peak)[0])
 	return err
 }
 
