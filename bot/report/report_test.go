@@ -180,6 +180,15 @@ func BenchmarkTextLargest(b *testing.B) {
 	}
 }
 
+func BenchmarkJSONLargest(b *testing.B) {
+	e := cases.All["largest"]().Evaluation
+	for b.Loop() {
+		if err := JSON(&bytes.Buffer{}, e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func FuzzText(f *testing.F) {
 	f.Add("hash", "a subject", "log\nline", "s", 1.5, 0.01, 0.3, 2)
 	f.Add("\x1b[2J", strings.Repeat("長", 99), "\r\r\t", "B/op", math.MaxFloat64, -0.5, math.SmallestNonzeroFloat64, 30)

@@ -72,33 +72,46 @@ const (
 )
 
 // Sections gives the text of Text in its parts; those that are empty are left out.
-func Sections(e *store.Evaluation, o Options) []Section {
+// With kinds, only these are made.
+func Sections(e *store.Evaluation, o Options, kinds ...Kind) []Section {
 	if o.Width == 0 {
 		o.Width = 78
 	}
 	r := &renderer{e: e, color: o.Color, width: max(o.Width, 60), View: rows.Of(e)}
 	r.inner = r.width - 6
+	wanted := func(k Kind) bool { return len(kinds) == 0 || slices.Contains(kinds, k) }
+	tables := wanted(Whole) || wanted(Patches)
 
-	headline, notes, about, facts := r.headline(), r.notes(), r.about(), r.facts()
-	others := []Section{
-		{Failed, r.failures()}, {Claims, r.claims()}, {Builds, r.sameBuilds()}, {Doubts, r.unclear()}, {Missing, r.missing()},
-		{Unchanged, slices.Concat(r.unchanged(), r.beside(), r.waiting())}, {Warnings, r.warnings()},
-	}
-	left := mostLines - len(headline) - len(notes) - len(about) - len(facts) - 4
-	for _, section := range others {
-		left -= len(section.Lines) + 1
-	}
-	steps := r.patchByPatch(left / 2)
-	total := r.wholeSeries(left - len(steps))
-	steps = r.patchByPatch(left - len(total))
-
-	all := append([]Section{{Headline, headline}, {Notes, notes}, {About, about}, {Whole, total}, {Patches, steps}}, others...)
-	all = append(all, Section{Facts, facts})
-	all = slices.DeleteFunc(all, func(s Section) bool { return len(s.Lines) == 0 })
-	for _, s := range all {
-		for i, line := range s.Lines {
-			s.Lines[i] = strings.TrimRight(line, " ")
+	lines := map[Kind][]string{}
+	left := mostLines - 4
+	for kind, make := range map[Kind]func() []string{
+		Headline: r.headline, Notes: r.notes, About: r.about, Failed: r.failures, Claims: r.claims, Builds: r.sameBuilds,
+		Doubts: r.unclear, Missing: r.missing, Warnings: r.warnings, Facts: r.facts,
+		Unchanged: func() []string { return slices.Concat(r.unchanged(), r.beside(), r.waiting()) },
+	} {
+		if tables || wanted(kind) {
+			lines[kind] = make()
+			left -= len(lines[kind])
+			if kind >= Failed && kind < Facts {
+				left--
+			}
 		}
+	}
+	if tables {
+		// The tables get what room the others leave.
+		steps := r.patchByPatch(left / 2)
+		lines[Whole] = r.wholeSeries(left - len(steps))
+		lines[Patches] = r.patchByPatch(left - len(lines[Whole]))
+	}
+	var all []Section
+	for kind := Headline; kind <= Facts; kind++ {
+		if len(lines[kind]) == 0 || !wanted(kind) {
+			continue
+		}
+		for i, line := range lines[kind] {
+			lines[kind][i] = strings.TrimRight(line, " ")
+		}
+		all = append(all, Section{kind, lines[kind]})
 	}
 	return all
 }

@@ -6,6 +6,7 @@
 package figure
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -94,11 +95,19 @@ func Decimals(whole bool, spread float64, values ...float64) int {
 
 // Number is v with d decimals, or with four digits and an exponent where that
 // would be too long for a table.
-func Number(v float64, d int) string {
+func Number(v float64, d int) string { return string(AppendNumber(nil, v, d)) }
+
+// AppendNumber appends what Number gives.
+func AppendNumber(b []byte, v float64, d int) []byte {
 	if a := math.Abs(v); a >= 1e7 || a != 0 && a < 1e-4 {
-		return strconv.FormatFloat(v, 'g', 4, 64)
+		return strconv.AppendFloat(b, v, 'g', 4, 64)
 	}
-	return Plain(v, d)
+	start := len(b)
+	b = strconv.AppendFloat(b, v, 'f', d, 64)
+	if b[start] == '-' && len(bytes.Trim(b[start:], "-0.")) == 0 {
+		b = append(b[:start], b[start+1:]...)
+	}
+	return b
 }
 
 // Plain is v with d decimals and without a minus before zero.

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,8 +41,9 @@ var page = template.Must(template.New("page").Parse(pageText))
 // Write writes the page of an evaluation, the same bytes each time. Without
 // samples the page has none to show.
 func Write(w io.Writer, e *store.Evaluation, samples []bench.Sample) error {
-	r := &renderer{e: e, samples: group(samples)}
+	r := &renderer{e: e, samples: group(samples, e.Rounds*(len(e.Versions)+1)), logs: map[string]string{}, written: map[*bench.Comparison]written{}}
 	var b bytes.Buffer
+	b.Grow(64<<10 + 12*len(samples))
 	if err := page.Execute(&b, r.page()); err != nil {
 		return fmt.Errorf("render evaluation %s: %w", e.ID, err)
 	}
@@ -51,7 +53,9 @@ func Write(w io.Writer, e *store.Evaluation, samples []bench.Sample) error {
 
 type renderer struct {
 	e       *store.Evaluation
-	samples map[rowKey][]bench.Sample
+	samples map[rowKey][]*bench.Sample
+	logs    map[string]string // cleaned, by what they were
+	written map[*bench.Comparison]written
 	plots   int // drawn so far, for their ids
 }
 
@@ -79,6 +83,7 @@ type (
 	fact    struct{ Name, Text string }
 	rowLine struct {
 		Benchmark, Metric, Base, Patched, Change, Interval, Scope, Reason string
+		Rounds                                                            int
 		Verdict, Word                                                     string
 		Anchor                                                            string
 	}
@@ -127,7 +132,10 @@ func (r *renderer) page() *pageView {
 	e := r.e
 	p := &pageView{Style: template.CSS(style), Verdict: class(e.Verdict), ID: plain.Clean(e.ID)}
 	p.Word, p.Headline = report.Lead(e)
-	for _, s := range report.Sections(e, report.Options{Width: 200}) {
+	if r.unbuilt() {
+		p.Verdict = "worse"
+	}
+	for _, s := range report.Sections(e, report.Options{Width: 200}, report.Notes, report.Builds, report.Missing, report.Unchanged, report.Warnings) {
 		text := strings.Join(s.Lines, " ")
 		switch s.Kind {
 		case report.Notes:
@@ -173,6 +181,11 @@ func (r *renderer) page() *pageView {
 	p.Claims = r.claims()
 	r.shown(p)
 	return p
+}
+
+// unbuilt says that some version does not build.
+func (r *renderer) unbuilt() bool {
+	return slices.ContainsFunc(r.e.Versions, func(v bench.Version) bool { return v.State == bench.BuildFailed })
 }
 
 func (r *renderer) facts(p *pageView) {
@@ -293,6 +306,41 @@ type lineTable struct {
 	Label, Before, After string
 	Scoped               bool
 	Lines                []rowLine
+}
+
+// Body are the lines of the table. There may be thousands in a page, which the
+// template would take too long for: every text is escaped here.
+func (t lineTable) Body() template.HTML {
+	var b strings.Builder
+	write := func(parts ...string) {
+		for i, text := range parts {
+			if i%2 == 1 {
+				text = template.HTMLEscapeString(text)
+			}
+			b.WriteString(text)
+		}
+	}
+	for _, l := range t.Lines {
+		write("\n<tr><th scope=\"row\"><a href=\"#", l.Anchor, `">`, l.Benchmark+" "+l.Metric, "</a></th>")
+		if t.Scoped {
+			write("<td>", l.Scope, "</td>")
+		} else {
+			write(`<td class="n">`, l.Base, `</td><td class="n">`, l.Patched, "</td>")
+		}
+		write(`<td class="n">`, l.Change, `</td><td class="i">`, l.Interval, `</td><td class="n">`, strconv.Itoa(l.Rounds),
+			`</td><td><span class="v `, l.Verdict, `">`, l.Word, "</span>")
+		notes := []string{l.Reason}
+		if !t.Scoped {
+			notes = append(notes, l.Scope)
+		}
+		for _, note := range notes {
+			if note != "" {
+				write(` <span class="dim">`, note, "</span>")
+			}
+		}
+		b.WriteString("</td></tr>")
+	}
+	return template.HTML(b.String())
 }
 
 // TotalTable is base against the last version.

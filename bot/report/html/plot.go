@@ -44,16 +44,18 @@ func (c *canvas) y(v float64) float64 {
 }
 
 // f writes a coordinate.
-func f(v float64) string {
+func f(v float64) string { return string(appendCoordinate(nil, v)) }
+
+func appendCoordinate(b []byte, v float64) []byte {
 	n := int(math.Round(min(max(v, -1e6), 1e6) * 10))
-	sign := ""
 	if n < 0 {
-		sign, n = "-", -n
+		b, n = append(b, '-'), -n
 	}
-	if n%10 == 0 {
-		return sign + strconv.Itoa(n/10)
+	b = strconv.AppendInt(b, int64(n/10), 10)
+	if n%10 != 0 {
+		b = append(b, '.', byte('0'+n%10))
 	}
-	return sign + strconv.Itoa(n/10) + "." + strconv.Itoa(n%10)
+	return b
 }
 
 // open starts the drawing with its name and description for those who do not
@@ -227,7 +229,7 @@ func tick(v float64) string {
 }
 
 // scatter draws every sample of a row: within a version from left to right by round.
-func (r *renderer) scatter(c *bench.Comparison, w written, samples []bench.Sample, id string) template.HTML {
+func (r *renderer) scatter(c *bench.Comparison, w written, samples []*bench.Sample, id string) template.HTML {
 	p := &canvas{}
 	var values []float64
 	rounds := 1
@@ -243,6 +245,7 @@ func (r *renderer) scatter(c *bench.Comparison, w written, samples []bench.Sampl
 	}
 	p.open(id+"-s", "Samples of "+plain.Clean(bench.RowName(c.Benchmark, c.Params)+" "+c.Metric), "Every sample by version and, within a version, by round; the same numbers stand below.")
 	p.axes(w.Factor, func(v float64) string { return tick(v/w.Factor) + unit(w.Unit) })
+	path := make([]byte, 0, 14*len(samples))
 	for _, twin := range []bool{false, true} {
 		if twin {
 			p.WriteString(`<path class="twin" d="`)
@@ -255,8 +258,12 @@ func (r *renderer) scatter(c *bench.Comparison, w written, samples []bench.Sampl
 			}
 			at := float64(s.Version) + 0.7*((float64(s.Round)-0.5)/float64(rounds)-0.5)
 			// A line of no length with round ends is a dot.
-			p.WriteString("M" + f(p.x(at)) + " " + f(p.y(s.Value)) + "h0")
+			path = appendCoordinate(append(path, 'M'), p.x(at))
+			path = appendCoordinate(append(path, ' '), p.y(s.Value))
+			path = append(path, "h0"...)
 		}
+		p.Write(path)
+		path = path[:0]
 		p.WriteString(`"/>`)
 	}
 	p.WriteString(`</svg>`)

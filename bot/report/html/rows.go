@@ -21,15 +21,23 @@ func keyOf(name string, params map[string]string, metric string) rowKey {
 	return rowKey{bench.RowName(name, params), metric}
 }
 
-// group sorts samples to their rows; runs that failed or were repeated have no
+// group sorts samples to their rows, of which most have each at most; runs that failed or were repeated have no
 // place in a plot.
-func group(samples []bench.Sample) map[rowKey][]bench.Sample {
-	all := map[rowKey][]bench.Sample{}
-	for _, s := range samples {
-		if s.Failed == nil && s.Discarded == "" {
-			k := keyOf(s.Benchmark, s.Params, s.Metric)
-			all[k] = append(all[k], s)
+func group(samples []bench.Sample, each int) map[rowKey][]*bench.Sample {
+	all := map[rowKey][]*bench.Sample{}
+	for i := range samples {
+		s := &samples[i]
+		if s.Failed != nil || s.Discarded != "" {
+			continue
 		}
+		k := rowKey{s.Benchmark, s.Metric}
+		if len(s.Params) > 0 {
+			k = keyOf(s.Benchmark, s.Params, s.Metric)
+		}
+		if all[k] == nil {
+			all[k] = make([]*bench.Sample, 0, min(each, len(samples)-i))
+		}
+		all[k] = append(all[k], s)
 	}
 	return all
 }
@@ -41,6 +49,9 @@ type written struct {
 }
 
 func (r *renderer) writtenOf(c *bench.Comparison) written {
+	if w, ok := r.written[c]; ok {
+		return w
+	}
 	largest, spread, whole := 0.0, 0.0, true
 	var medians []float64
 	for _, v := range c.Values {
@@ -58,7 +69,8 @@ func (r *renderer) writtenOf(c *bench.Comparison) written {
 	for i := range medians {
 		medians[i] /= s.Factor
 	}
-	return written{s, figure.Decimals(whole && s.Factor == 1 && spread == math.Trunc(spread), spread/s.Factor, medians...)}
+	r.written[c] = written{s, figure.Decimals(whole && s.Factor == 1 && spread == math.Trunc(spread), spread/s.Factor, medians...)}
+	return r.written[c]
 }
 
 func (w written) number(v float64) string { return figure.Number(v/w.Factor, w.decimals) }
@@ -88,7 +100,7 @@ func (r *renderer) line(c *bench.Comparison, s bench.Step) rowLine {
 	l := rowLine{
 		Benchmark: plain.Clean(bench.RowName(c.Benchmark, c.Params)), Metric: plain.Clean(c.Metric),
 		Base: w.value(rows.Value(r.e, c, before)), Patched: w.value(rows.Value(r.e, c, s.N)),
-		Change: change.Middle, Verdict: class(s.Verdict), Word: stepWord(s.Verdict), Reason: plain.Clean(s.Reason),
+		Change: change.Middle, Verdict: class(s.Verdict), Word: stepWord(s.Verdict), Reason: plain.Clean(s.Reason), Rounds: c.Rounds,
 	}
 	switch {
 	case change.Lo != "":
@@ -183,39 +195,39 @@ func (r *renderer) raw(c *bench.Comparison, w written, v rowView) *rawView {
 	}
 	d := max(w.decimals, min(3, w.decimals+1))
 	wide := 7
-	for _, x := range grid {
-		if !math.IsNaN(x) {
-			wide = max(wide, len(figure.Number(x/w.Factor, d))+1)
+	numbers, ends := make([]byte, 0, 8*len(grid)), make([]int, len(grid))
+	for i, x := range grid {
+		before := len(numbers)
+		if math.IsNaN(x) {
+			numbers = append(numbers, '-')
+		} else {
+			numbers = figure.AppendNumber(numbers, x/w.Factor, d)
 		}
+		ends[i] = len(numbers)
+		wide = max(wide, len(numbers)-before+1)
 	}
 	var b strings.Builder
+	b.Grow((rounds + 1) * (6 + columns*wide))
 	fmt.Fprintf(&b, "%5s%*s%*s", "round", wide, "base", wide, "twin")
 	for n := 1; n <= versions; n++ {
 		fmt.Fprintf(&b, "%*d", wide, n)
 	}
-	for round := range rounds {
-		b.WriteByte('\n')
-		pad(&b, strconv.Itoa(round+1), 5)
-		for _, x := range grid[round*columns : (round+1)*columns] {
-			if math.IsNaN(x) {
-				pad(&b, "-", wide)
-			} else {
-				pad(&b, figure.Number(x/w.Factor, d), wide)
-			}
+	from := 0
+	for i, end := range ends {
+		if i%columns == 0 {
+			fmt.Fprintf(&b, "\n%5d", i/columns+1)
 		}
+		for range wide - (end - from) {
+			b.WriteByte(' ')
+		}
+		b.Write(numbers[from:end])
+		from = end
 	}
 	label := "Samples by round"
 	if w.Unit != "" {
 		label += ", in " + w.Unit
 	}
 	return &rawView{Label: label, Text: b.String(), SVG: r.scatter(c, w, samples, v.ID)}
-}
-
-func pad(b *strings.Builder, s string, wide int) {
-	for range wide - len(s) {
-		b.WriteByte(' ')
-	}
-	b.WriteString(s)
 }
 
 // shown is the table of the rows that are not tested.
@@ -340,7 +352,12 @@ func (p *patchView) shorten() {
 
 // log is a log with its title; the same text again is folded.
 func (r *renderer) log(title, text string, told map[string]bool) logView {
-	v := logView{title, cleanLog(text), !told[text]}
+	clean, known := r.logs[text]
+	if !known {
+		clean = cleanLog(text)
+		r.logs[text] = clean
+	}
+	v := logView{title, clean, !told[text]}
 	told[text] = true
 	return v
 }

@@ -101,10 +101,7 @@ func Write(w io.Writer, evaluations []*store.Evaluation, o Options) error {
 	}
 	var b bytes.Buffer
 	for i, e := range evaluations {
-		for _, s := range report.Sections(e, report.Options{Width: o.Width}) {
-			if s.Kind != report.Headline && s.Kind != report.Notes {
-				continue
-			}
+		for _, s := range report.Sections(e, report.Options{Width: o.Width}, report.Headline, report.Notes) {
 			for j, line := range s.Lines {
 				if j == 0 && s.Kind == report.Headline && len(evaluations) > 1 {
 					b.WriteString(MachineName(evaluations, i) + ":\n")

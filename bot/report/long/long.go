@@ -53,13 +53,11 @@ func Write(w io.Writer, e *store.Evaluation, samples []bench.Sample) error {
 		r.samples[k][s.Version] = append(r.samples[k][s.Version], s.Value)
 	}
 	var b bytes.Buffer
-	for _, s := range report.Sections(e, report.Options{Width: width}) {
-		switch s.Kind {
-		case report.Headline, report.Notes:
-			b.WriteString(strings.Join(s.Lines, "\n") + "\n")
-		case report.About:
-			b.WriteString("\n" + strings.Join(s.Lines, "\n") + "\n")
+	for _, s := range report.Sections(e, report.Options{Width: width}, report.Headline, report.Notes, report.About) {
+		if s.Kind == report.About {
+			b.WriteByte('\n')
 		}
+		b.WriteString(strings.Join(s.Lines, "\n") + "\n")
 	}
 	b.WriteByte('\n')
 	grid, err := r.grid()

@@ -109,10 +109,8 @@ func (r *renderer) headlines() []string {
 	var lines []string
 	for i, e := range r.evaluations {
 		text := cmp.Or(e.Headline, string(e.Verdict))
-		for _, s := range report.Sections(e, report.Options{Width: width}) {
-			if s.Kind == report.Notes {
-				text += " " + strings.Join(s.Lines, " ")
-			}
+		for _, s := range report.Sections(e, report.Options{Width: width}, report.Notes) {
+			text += " " + strings.Join(s.Lines, " ")
 		}
 		name := r.names[i]
 		for _, line := range plain.Wrap(plain.Cut(plain.Clean(text), 5*inner), width-wide-2, "") {
@@ -125,10 +123,8 @@ func (r *renderer) headlines() []string {
 
 // about is what was evaluated, which is the same everywhere.
 func (r *renderer) about() []string {
-	for _, s := range report.Sections(r.evaluations[0], report.Options{Width: width}) {
-		if s.Kind == report.About {
-			return s.Lines
-		}
+	for _, s := range report.Sections(r.evaluations[0], report.Options{Width: width}, report.About) {
+		return s.Lines
 	}
 	return nil
 }
@@ -346,7 +342,7 @@ func (r *renderer) others() [][]string {
 	said := make([]map[report.Kind][]string, len(r.evaluations))
 	for i, e := range r.evaluations {
 		said[i] = map[report.Kind][]string{}
-		for _, s := range report.Sections(e, report.Options{Width: width}) {
+		for _, s := range report.Sections(e, report.Options{Width: width}, kinds...) {
 			said[i][s.Kind] = s.Lines
 		}
 	}
