@@ -330,13 +330,14 @@ func (a *applier) content(ctx context.Context, f *diff.File, before []byte) ([]b
 	return after, nil, nil
 }
 
-// binary is apply_binary of git's apply.c, which insists on full ids.
+// binary is apply_binary of git's apply.c, which insists on full ids in small
+// letters.
 func (a *applier) binary(f *diff.File, before []byte) ([]byte, *refusal, error) {
 	if !plumbing.IsHash(f.OldID) || !plumbing.IsHash(f.NewID) {
 		return nil, refuse("the binary patch has no full index line; make it with git format-patch --binary"), nil
 	}
 	if f.Old != "" {
-		if have := overlay.ID(plumbing.BlobObject, before).String(); !strings.EqualFold(have, f.OldID) {
+		if have := overlay.ID(plumbing.BlobObject, before).String(); have != f.OldID {
 			return nil, refuse("the binary patch is for another version of the file (%.12s, not %.12s)", f.OldID, have), nil
 		}
 	}
@@ -356,8 +357,8 @@ func (a *applier) binary(f *diff.File, before []byte) ([]byte, *refusal, error) 
 	if err != nil {
 		return nil, refuse("%v", err), nil
 	}
-	if have := overlay.ID(plumbing.BlobObject, after); have != want {
-		return nil, refuse("the binary patch makes %.12s of the file where its index line says %.12s", have.String(), f.NewID), nil
+	if have := overlay.ID(plumbing.BlobObject, after).String(); have != f.NewID {
+		return nil, refuse("the binary patch makes %.12s of the file where its index line says %.12s", have, f.NewID), nil
 	}
 	return after, nil, nil
 }

@@ -21,7 +21,7 @@ import (
 // series, as long as they are not older than the base that the series names.
 const (
 	recent = 500
-	deep   = 20_000
+	deep   = 10_000
 )
 
 // prerequisites applies the patches that a series names as its prerequisites, as
