@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
 	"patchbench/bench/sandbox/cgroup"
 )
 
@@ -60,8 +63,9 @@ func TestLimits(t *testing.T) {
 			{"memory in files", large, sh("exec cat /dev/zero >/tmp/x"), "out of memory: limit 256 MiB", "-", ""},
 			{"a fork bomb", small, timed(sh("b() { b | b & }; b; sleep 100")), "process limit 64|process limit 64, then timed out after 1 s", "|timed out after 1 s", "fork"},
 			{"too many processes, then the end", small, sh("i=0; while [ $i -lt 100 ]; do sleep 100 & i=$((i+1)); done"), "process limit 64", "", "fork"},
-			{"disk", small, sh("cat /dev/zero 2>&1 >/tmp/x; stat -c %s /tmp/x"), "", "", "No space left on device\n8388608\n"},
-			{"shared memory", small, sh("cat /dev/zero 2>&1 >/dev/shm/x; stat -c %s /dev/shm/x"), "", "", "No space left on device\n67108864\n"},
+			{"disk", small, sh("exec cat /dev/zero >/tmp/x"), "disk full: no more than 8 MiB in /tmp", "disk full: no more than 8 MiB in /tmp", ""},
+			{"shared memory", small, sh("exec cat /dev/zero >/dev/shm/x"), "disk full: no more than 64 MiB in /dev/shm", "disk full: no more than 64 MiB in /dev/shm", ""},
+			{"disk, of no consequence", small, sh("cat /dev/zero 2>&1 >/tmp/x; stat -c %s /tmp/x"), "", "", "No space left on device\n8388608\n"},
 			{"core", small, sh("ulimit -c"), "", "", "0\n"},
 			{"endless output", small, Command{Args: []string{"yes"}}, "printed more than 1 MiB", "printed more than 1 MiB", ""},
 			{"deaf and in sessions of its own", small, timed(sh("trap '' TERM INT HUP; setsid sh -c 'trap \"\" TERM; sleep 1000' & (setsid sleep 1000 &); sleep 1000")),
@@ -92,6 +96,80 @@ func TestLimits(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// TestRoom has programs fill a file system of the host.
+func TestRoom(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a small file system")
+	}
+	s := openBoxed(t)
+	disk := workDir(t)
+	if err := unix.Mount("small", disk, "tmpfs", 0, "size=8m,mode=711"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }) // all that can be done
+	dir := filepath.Join(disk, "src")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	up := pipeFile(t, dir, "up")
+	if err := s.Own(dir); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, s, Box{Mounts: []Mount{{Host: dir, Inside: "/build/src", Write: true}}})
+	// A fiftieth must be left of 8 MiB.
+	const full = "disk full: less than 167772 bytes left in /build/src"
+	remove := func(t *testing.T, pattern string) {
+		files, err := filepath.Glob(filepath.Join(disk, pattern))
+		if err != nil || len(files) == 0 {
+			t.Errorf("nothing was written: %v", err)
+		}
+		for _, f := range files {
+			if err := os.Remove(f); err != nil {
+				t.Error(err)
+			}
+		}
+		if res := do(t, r, Command{Args: []string{"true"}}); !res.OK() {
+			t.Errorf("the next run is not unharmed: %+v", res)
+		}
+	}
+	for _, tt := range []struct{ name, line, limit string }{
+		{"and it fails", "cat /dev/zero >x", full},
+		{"and it goes on", "cat /dev/zero >x; sleep 100000", full},
+		{"in many files", "i=0; while head -c 100000 /dev/zero >x$i; do i=$((i+1)); done; sleep 100000", full},
+		{"nearly", "head -c 8000000 /dev/zero >x", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			unharmed := neighbour(t, s)
+			res := do(t, r, Command{Dir: "/build/src", Args: []string{"sh", "-c", tt.line}})
+			if diff := cmp.Diff(tt.limit, res.Limit); diff != "" || res.OK() != (tt.limit == "") {
+				t.Errorf("%s%+v", diff, res)
+			}
+			unharmed()
+			remove(t, "src/x*")
+		})
+	}
+	t.Run("by others", func(t *testing.T) {
+		errs := make(chan error)
+		go func() {
+			_, err := r.Do(context.Background(), Command{Dir: "/build/src", Args: []string{"sh", "-c", "echo up >up; sleep 100000"}})
+			errs <- err
+		}()
+		waitFor(t, up)
+		if err := os.WriteFile(filepath.Join(disk, "x"), make([]byte, 8300000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := "run sh: the file system of " + dir + " is full, and not by this program; make room there"
+		if err := <-errs; err == nil || err.Error() != want {
+			t.Errorf("during a run: %v, want %s", err, want)
+		}
+		want = "run true: less than 167772 bytes is left on the file system of " + dir + "; make room there"
+		if _, err := r.Do(context.Background(), Command{Args: []string{"true"}}); err == nil || err.Error() != want {
+			t.Errorf("before a run: %v, want %s", err, want)
+		}
+		remove(t, "x")
 	})
 }
 

@@ -40,6 +40,9 @@ type Runner struct {
 	// memory and processes are the group's bounds, in words.
 	memory, processes string
 
+	rooms []room // the writable mounts
+	short *room  // the one because of which this run was ended
+
 	cmd     *exec.Cmd
 	orders  *os.File
 	answers chan runner.Answer // closed when the runner's end of the pipe is closed; holds one that nobody waits for
@@ -59,8 +62,12 @@ func (s *Sandbox) Start(ctx context.Context, b Box) (*Runner, error) {
 	if err := s.checkMounts(b); err != nil {
 		return nil, fmt.Errorf("start box: %w", err)
 	}
+	rooms, err := roomsOf(b)
+	if err != nil {
+		return nil, fmt.Errorf("start box: %w", err)
+	}
 	l := withDefaults(b.Limits)
-	r := &Runner{answers: make(chan runner.Answer, 1), exited: make(chan struct{}), mark: runner.NewMark()}
+	r := &Runner{answers: make(chan runner.Answer, 1), exited: make(chan struct{}), mark: runner.NewMark(), rooms: rooms}
 	set := runner.Setup{Boxed: !s.opts.Unsafe, Limits: l, Path: s.facts.Path, Tmp: "/tmp", Empty: []string{"/tmp", "/dev/shm"}, Mark: r.mark}
 	if hasQueues() {
 		set.Empty = append(set.Empty, "/dev/mqueue")
@@ -87,8 +94,7 @@ func (s *Sandbox) Start(ctx context.Context, b Box) (*Runner, error) {
 	}
 	stop := context.AfterFunc(ctx, r.kill)
 	defer stop()
-	_, err := r.ask(ctx, runner.Order{Setup: &set}, patience)
-	if err != nil {
+	if _, err := r.ask(ctx, runner.Order{Setup: &set}, patience); err != nil {
 		r.Close()
 		return nil, fmt.Errorf("start box: %w", err)
 	}
@@ -225,9 +231,14 @@ var errClosed = errors.New("the box was closed")
 // ask sends an order and waits for the answer. When ctx is cancelled the run is
 // cancelled too and ctx.Err() returned; the runner can be used again.
 func (r *Runner) ask(ctx context.Context, o runner.Order, wait time.Duration) (runner.Answer, error) {
-	a, err := r.exchange(ctx, o, wait)
+	began := time.Now()
+	err := r.enterBounds()
+	var a runner.Answer
+	if err == nil {
+		a, err = r.exchange(ctx, o, wait)
+	}
 	if err == nil && len(a.Results) > 0 {
-		err = r.nameLimit(blamed(a.Results))
+		err = r.nameLimit(blamed(a.Results), began)
 	}
 	// A runner that ends kills its program, and may still tell of that as if the
 	// program had ended by itself.
@@ -238,17 +249,24 @@ func (r *Runner) ask(ctx context.Context, o runner.Order, wait time.Duration) (r
 }
 
 func (r *Runner) exchange(ctx context.Context, o runner.Order, wait time.Duration) (runner.Answer, error) {
-	if r.group != nil {
-		if err := r.group.Begin(); err != nil {
-			return runner.Answer{}, err
-		}
-	}
 	if err := r.encode.Encode(o); err != nil {
 		return runner.Answer{}, r.gone(err)
 	}
 	late := time.NewTimer(wait)
 	defer late.Stop()
 	done := ctx.Done()
+	var look <-chan time.Time
+	if len(r.rooms) > 0 {
+		ticker := time.NewTicker(lookInterval)
+		defer ticker.Stop()
+		look = ticker.C
+	}
+	cancel := func() {
+		late.Reset(5 * time.Second)
+		if r.encode.Encode(runner.Order{Cancel: true}) != nil {
+			r.kill()
+		}
+	}
 	for {
 		select {
 		case a, ok := <-r.answers:
@@ -263,9 +281,11 @@ func (r *Runner) exchange(ctx context.Context, o runner.Order, wait time.Duratio
 			return a, nil
 		case <-done:
 			done = nil
-			late.Reset(5 * time.Second)
-			if r.encode.Encode(runner.Order{Cancel: true}) != nil {
-				r.kill()
+			cancel()
+		case <-look:
+			if r.short = r.scarce(); r.short != nil {
+				look = nil
+				cancel()
 			}
 		case <-late.C:
 			// It hangs: the process cannot be killed, or the machine stands still.
@@ -358,42 +378,6 @@ func (r *Runner) mapEnv(vars []string) []string {
 		env[i] = name + "=" + strings.Join(parts, ":")
 	}
 	return env
-}
-
-// blamed gives the result of the job that a bound of the box ended: the first that
-// failed by itself, else the last.
-func blamed(results []Result) *Result {
-	for i := range results {
-		if !results[i].OK() && results[i].NotStarted == "" {
-			return &results[i]
-		}
-	}
-	return &results[len(results)-1]
-}
-
-// nameLimit says in a result that the box's group ended the program, if it did.
-// The kernel tells the program no reason.
-func (r *Runner) nameLimit(res *Result) error {
-	if r.group == nil {
-		return nil
-	}
-	hit, err := r.group.End()
-	if err != nil {
-		return err
-	}
-	switch {
-	case hit.Memory > 0:
-		// Also when the program went on without the process that was killed.
-		res.Limit = r.memory
-	case hit.Processes > 0 && res.Limit != "":
-		res.Limit = r.processes + ", then " + res.Limit
-	case hit.Processes > 0 && !res.OK() && res.NotStarted == "":
-		res.Limit = r.processes
-	default:
-		return nil
-	}
-	res.Status, res.Signal = -1, ""
-	return nil
 }
 
 // Path gives the path under which programs see a path inside the box: itself,

@@ -178,6 +178,9 @@ func (b *batch) fill(j *job) {
 	if j.out.tooMuch() && j.limit == "" {
 		j.limit = "printed more than " + Size(b.Limits.OutputBytes)
 	}
+	if j.limit == "" && !res.OK() {
+		j.limit = b.full()
+	}
 	if j.limit != "" {
 		res.Limit, res.Status, res.Signal = j.limit, -1, ""
 	}
