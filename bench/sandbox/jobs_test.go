@@ -71,7 +71,7 @@ func ends(all []Result) []string {
 
 // TestJobs runs several programs on one state.
 func TestJobs(t *testing.T) {
-	isUp := []string{"test", "-e", "up"}
+	isUp := []string{"test", "-s", "up"}
 	modes(t, func(t *testing.T, s *Sandbox) {
 		r, known := knownBox(t, s, Limits{})
 		for _, tt := range []struct {
@@ -98,8 +98,8 @@ func TestJobs(t *testing.T) {
 			{"a server that complains when told to end", []Job{background("trap 'exit 5' TERM; echo >up; while :; do sleep 0.01; done", isUp...), shell("true"), shell("true")},
 				[]string{"status 5", "ok", "job 1 (sh) failed before"}, ""},
 			{"a server deaf to SIGTERM", []Job{background("trap '' TERM; echo >up; sleep 1000 & wait", isUp...), shell("true")}, []string{"ok, left 2", "ok"}, ""},
-			{"a server that detaches itself", []Job{background(known + " daemon; echo >up"), shell("while ! [ -e up ]; do sleep 0.01; done; echo served")}, []string{"ok", "ok"}, "served\n"},
-			{"two servers", []Job{background("echo >one; exec sleep 1000", "test", "-e", "one"), background("cat one >two; exec sleep 1000", "test", "-e", "two"), shell("cat one two")},
+			{"a server that detaches itself", []Job{background(known + " daemon; echo >up"), shell("while ! [ -s up ]; do sleep 0.01; done; echo served")}, []string{"ok", "ok"}, "served\n"},
+			{"two servers", []Job{background("echo >one; exec sleep 1000", "test", "-s", "one"), background("cat one >two; exec sleep 1000", "test", "-s", "two"), shell("cat one two")},
 				[]string{"ok", "ok", "ok"}, "\n\n"},
 			{"a server alone", []Job{background("echo >up; exec sleep 1000", isUp...)}, []string{"ok"}, ""},
 			{"a server and a client together", []Job{background("exec sleep 1000"), func() Job { j := together("echo on"); return j }()}, []string{"ok", "ok"}, "on\n"},
@@ -167,7 +167,7 @@ func TestWhoseTimeIsIt(t *testing.T) {
 		for _, peaks := range []bool{false, true} {
 			t.Run(fmt.Sprintf("peaks %t", peaks), func(t *testing.T) {
 				jobs := []Job{
-					background(known+" orphan 200; head -c 3000000 /dev/zero >zeros; echo >up; exec sleep 1000", "test", "-e", "up"),
+					background(known+" orphan 200; head -c 3000000 /dev/zero >zeros; echo >up; exec sleep 1000", "test", "-s", "up"),
 					shell(known + " orphan 100"),
 					together(known + " orphan 300; " + known + " resident 20000000"),
 					together("head -c 1000000 /dev/zero | cat >more"),

@@ -106,7 +106,7 @@ func TestPeaks(t *testing.T) {
 				if tt.sum > 0 && !near(res.RSSSumBytes, tt.sum) {
 					t.Errorf("sum %d, want %d", res.RSSSumBytes, tt.sum)
 				}
-				if res.Processes != tt.processes || res.Stops < 3*tt.processes {
+				if res.Processes != tt.processes || res.Stops < 2*tt.processes {
 					t.Errorf("%d processes with %d stops, want %d", res.Processes, res.Stops, tt.processes)
 				}
 			})

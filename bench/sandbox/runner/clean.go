@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -49,19 +48,20 @@ func Empty(dir string, mode os.FileMode) error {
 	if err := os.Chmod(dir, mode); err != nil && !errors.Is(err, os.ErrPermission) {
 		return err
 	}
-	next := 0
+	moved := 0
 	for {
 		names, err := readNames(dir, 4096)
 		if err != nil {
 			return err
 		}
-		if len(names) == 0 {
-			return nil
-		}
+		before := moved
 		for _, name := range names {
-			if err := remove(dir, top.Dev, filepath.Join(dir, name), &next); err != nil {
+			if err := remove(dir, top.Dev, filepath.Join(dir, name), &moved); err != nil {
 				return err
 			}
+		}
+		if len(names) < 4096 && moved == before {
+			return nil
 		}
 	}
 }
@@ -125,18 +125,29 @@ func moveUp(top, child string, next *int) error {
 	}
 }
 
-// readNames lists up to n names of a folder, all for n < 0.
+// readNames lists at least n names of a folder if it has that many, all for n < 0.
 func readNames(dir string, n int) ([]string, error) {
-	f, err := os.Open(dir)
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, err
+		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
 	}
-	defer f.Close()
-	names, err := f.Readdirnames(n)
-	if errors.Is(err, io.EOF) {
-		err = nil
+	defer unix.Close(fd)
+	var names []string
+	var buf [8192]byte
+	for n < 0 || len(names) < n {
+		got, err := unix.ReadDirent(fd, buf[:])
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, &os.PathError{Op: "readdir", Path: dir, Err: err}
+		}
+		if got <= 0 {
+			break
+		}
+		_, _, names = unix.ParseDirent(buf[:got], -1, names)
 	}
-	return names, err
+	return names, nil
 }
 
 // removeIPC removes the System V shared memory, semaphores and queues of the
@@ -149,12 +160,16 @@ func removeIPC() error {
 	}{
 		{"/proc/sysvipc/shm", unix.SYS_SHMCTL}, {"/proc/sysvipc/msg", unix.SYS_MSGCTL}, {"/proc/sysvipc/sem", unix.SYS_SEMCTL},
 	} {
-		text, err := os.ReadFile(kind.file)
+		var buf [1024]byte
+		text, err := readSmall(kind.file, buf[:])
 		if errors.Is(err, os.ErrNotExist) {
 			continue // this kernel has none of the kind
 		}
+		if err == nil && bytes.Count(text, []byte("\n")) > 1 { // more than the heading
+			text, err = os.ReadFile(kind.file)
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", kind.file, err)
 		}
 		for i, line := range bytes.Split(text, []byte("\n")) {
 			f := bytes.Fields(line)
@@ -182,13 +197,26 @@ func removeIPC() error {
 // pressure reads for how long, in ns, some task waited for a CPU since the
 // machine started; -1 if the kernel does not count.
 func pressure() int64 {
-	text, err := os.ReadFile("/proc/pressure/cpu")
-	if err != nil {
-		return -1
-	}
+	var buf [512]byte
+	text, err := readSmall("/proc/pressure/cpu", buf[:])
 	total, ok := field(text, " total=") // the first line's: some
-	if !ok {
+	if err != nil || !ok {
 		return -1
 	}
 	return total * 1000 // the kernel counts us
+}
+
+// readSmall reads what fits into buf of a file in /proc, with as few system calls
+// as can be.
+func readSmall(name string, buf []byte) ([]byte, error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, buf)
+	if err != nil {
+		return nil, err
+	}
+	return buf[:n], nil
 }

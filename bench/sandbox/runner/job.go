@@ -17,6 +17,7 @@ type job struct {
 	n      int // its place among the jobs of the order, from 0
 	mark   uint64
 	res    Result
+	halted bool // it was stopped at its first instruction
 	traced bool
 
 	path  string
@@ -75,7 +76,7 @@ func (h *host) prepare(j *job) {
 // outcome and said in NotStarted.
 func (b *batch) fork(j *job, hold bool) error {
 	var err error
-	j.out, err = newOutput(b.Limits.OutputBytes, min(j.KeepStdout, maxKeep), func() {
+	j.out, err = newOutput(b.buffer(), b.Limits.OutputBytes, min(j.KeepStdout, maxKeep), func() {
 		b.end(j, "printed more than "+Size(b.Limits.OutputBytes))
 	})
 	if err != nil {
@@ -130,6 +131,17 @@ func (b *batch) fork(j *job, hold bool) error {
 	return err
 }
 
+// buffer gives one of an earlier job, or a new one: to touch new memory takes
+// longer than all the rest of a small run.
+func (h *host) buffer() []byte {
+	if n := len(h.buffers); n > 0 {
+		buf := h.buffers[n-1]
+		h.buffers = h.buffers[:n-1]
+		return buf
+	}
+	return make([]byte, bufBytes)
+}
+
 // release lets a job's program run from its first instruction.
 func (b *batch) release(j *job, held bool) {
 	if held {
@@ -139,11 +151,8 @@ func (b *batch) release(j *job, held bool) {
 	switch {
 	case j.ended:
 	case j.traced:
-		_ = syscall.Kill(j.pid, syscall.SIGCONT)
 		_ = ptrace(unix.PTRACE_CONT, j.pid, 0)
-	case j.Peaks && j.res.Untraced != "":
-		_ = syscall.Kill(j.pid, syscall.SIGCONT)
-	case held:
+	case j.halted:
 		_ = ptrace(unix.PTRACE_DETACH, j.pid, 0)
 	}
 	if !j.Background {
@@ -173,6 +182,7 @@ func (b *batch) fill(j *job) {
 	}
 	b.trace.fill(j)
 	j.out.wait()
+	b.buffers = append(b.buffers, j.out.buf)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if j.out.tooMuch() && j.limit == "" {

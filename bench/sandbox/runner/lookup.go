@@ -48,7 +48,7 @@ func find(name, dir string, env []string) (string, error) {
 			d = filepath.Join(dir, d)
 		}
 		p := filepath.Join(d, name)
-		if isFile(p) && unix.Access(p, unix.X_OK) == nil {
+		if unix.Access(p, unix.X_OK) == nil && isFile(p) {
 			return p, nil
 		}
 	}
@@ -59,7 +59,11 @@ func find(name, dir string, env []string) (string, error) {
 // name may be a link or pipe that the program's authors put there.
 func openStdin(name string) (*os.File, error) {
 	if name == "" {
-		return os.Open(os.DevNull)
+		fd, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, fmt.Errorf("standard input: %s: %w", os.DevNull, err)
+		}
+		return os.NewFile(uintptr(fd), os.DevNull), nil
 	}
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

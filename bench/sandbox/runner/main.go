@@ -49,7 +49,8 @@ func apart(f func() error) error {
 // in unsafe mode outside, as the one that orphans are given to.
 type host struct {
 	Setup
-	mu sync.Mutex // guards what says so in batch and job
+	mu      sync.Mutex // guards what says so in batch and job
+	buffers [][]byte   // that no output uses
 }
 
 // serve answers orders until there are no more.
@@ -72,38 +73,66 @@ func serve(restrict func() error) error {
 	debug.SetMemoryLimit(128 << 20)
 	syscall.Umask(0o022)
 
-	orders := json.NewDecoder(os.NewFile(OrderFD, "orders"))
+	in, err := newInbox(OrderFD)
+	if err != nil {
+		return err
+	}
 	answers := json.NewEncoder(os.NewFile(AnswerFD, "answers"))
-	var first Order
-	if err := orders.Decode(&first); err != nil || first.Setup == nil {
+	first, err := in.next()
+	if err != nil || first.Setup == nil {
 		return fmt.Errorf("runner: no setup order (%v)", err)
 	}
 	h := &host{Setup: *first.Setup}
 	if err := answers.Encode(Answer{Error: errorText(h.begin(restrict))}); err != nil {
 		return fmt.Errorf("runner: answer: %w", err)
 	}
-	batches := make(chan *batch)
-	go h.readOrders(orders, batches)
+	in.ended = h.leave
+	go in.watch()
 	garbage := 0
-	for b := range batches {
+	for {
+		o, err := in.next()
+		if err != nil {
+			if err != io.EOF {
+				fmt.Fprintf(os.Stderr, "runner: read order: %v\n", err)
+			}
+			h.leave()
+		}
+		if o.Run == nil {
+			continue // to cancel what is over
+		}
+		b := newBatch(h, o.Run)
+		in.busy(b)
 		results, err := h.run(b)
+		in.busy(nil)
 		a := Answer{Results: results}
 		if err != nil {
 			a = Answer{Error: err.Error()}
 		}
 		if err := answers.Encode(a); err != nil {
-			break // the bot is gone
+			return nil // the bot is gone
 		}
-		// Nothing is being measured now. A job's buffers are about 256 KiB.
+		// Nothing is being measured now. A job leaves some 16 KiB.
 		for _, res := range results {
-			garbage += 256<<10 + 4*len(res.Stdout)
+			garbage += 16<<10 + 4*len(res.Stdout)
 		}
 		if garbage > 16<<20 {
 			runtime.GC()
 			garbage = 0
 		}
 	}
-	return nil
+}
+
+// leave ends the runner when its orders have ended: the bot has ended or closed
+// the box, and everything in it dies at once.
+func (h *host) leave() {
+	// As pid 1 to exit is to kill every process of the box.
+	if !h.Boxed {
+		h.killDescendants()
+		if Empty(h.Tmp, h.mode()) == nil {
+			os.Remove(h.Tmp)
+		}
+	}
+	os.Exit(0)
 }
 
 func errorText(err error) string {
@@ -210,35 +239,4 @@ func spareThreads(n int) {
 	started.Wait()
 	close(release)
 	ended.Wait()
-}
-
-// readOrders hands runs on and carries out cancellations. When the orders end,
-// the bot has ended or closed the box: everything in it dies at once.
-func (h *host) readOrders(dec *json.Decoder, batches chan<- *batch) {
-	var last *batch
-	for {
-		var o Order
-		if err := dec.Decode(&o); err != nil {
-			if err != io.EOF {
-				fmt.Fprintf(os.Stderr, "runner: read order: %v\n", err)
-			}
-			// As pid 1 to exit is to kill every process of the box.
-			if !h.Boxed {
-				h.killDescendants()
-				if Empty(h.Tmp, h.mode()) == nil {
-					os.Remove(h.Tmp)
-				}
-			}
-			os.Exit(0)
-		}
-		switch {
-		case o.Cancel:
-			if last != nil {
-				last.cancel()
-			}
-		case o.Run != nil:
-			last = newBatch(h, o.Run)
-			batches <- last
-		}
-	}
 }

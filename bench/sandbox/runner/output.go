@@ -17,22 +17,37 @@ import (
 
 // output takes what a program prints.
 type output struct {
-	write []uintptr // the program's ends: standard output and error
-	read  []*os.File
+	write   []uintptr // the program's ends: standard output and error
+	streams [2]stream
 
-	left    atomic.Int64 // bytes that may still be printed
-	keep    int64
-	over    func()
-	log     Tail      // of both
+	left atomic.Int64 // bytes that may still be printed
+	keep int64
+	over func()
+	log  Tail // of both
+
+	mu      sync.Mutex // over what follows and the streams
+	buf     []byte     // of bufBytes, not used any more when both streams are done
 	sum     hash.Hash // of standard output
 	kept    bytes.Buffer
 	readers sync.WaitGroup
 }
 
-func newOutput(limit, keep int64, over func()) (*output, error) {
-	o := &output{keep: keep, over: over, sum: sha256.New()}
+// stream is our end of a pipe.
+type stream struct {
+	file *os.File
+	fd   int
+	done bool // read to its end; the descriptor is not to be used any more
+}
+
+// bufBytes is what is read at once.
+const bufBytes = 64 << 10
+
+// newOutput makes the pipes. It calls over, once, when more than limit bytes were
+// printed, and keeps the first keep bytes of standard output.
+func newOutput(buf []byte, limit, keep int64, over func()) (*output, error) {
+	o := &output{buf: buf, keep: keep, over: over, sum: sha256.New()}
 	o.left.Store(limit)
-	for i := range 2 {
+	for i := range o.streams {
 		var p [2]int
 		if err := syscall.Pipe2(p[:], syscall.O_CLOEXEC); err != nil {
 			o.close()
@@ -48,35 +63,57 @@ func newOutput(limit, keep int64, over func()) (*output, error) {
 			o.close()
 			return nil, fmt.Errorf("make a pipe: %w", err)
 		}
-		f := os.NewFile(uintptr(p[0]), "output")
-		o.read = append(o.read, f)
-		o.readers.Go(func() { o.drain(f, i == 0) })
+		s := &o.streams[i]
+		s.fd, s.file = p[0], os.NewFile(uintptr(p[0]), "output")
+		raw, err := s.file.SyscallConn()
+		if err != nil {
+			o.close()
+			return nil, fmt.Errorf("make a pipe: %w", err)
+		}
+		o.readers.Go(func() {
+			defer s.file.Close()
+			// It fails when the file is closed or its deadline is over.
+			_ = raw.Read(func(uintptr) bool {
+				o.mu.Lock()
+				defer o.mu.Unlock()
+				return o.drain(i)
+			})
+		})
 	}
 	return o, nil
 }
 
-func (o *output) drain(f *os.File, stdout bool) {
-	defer f.Close()
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := f.Read(buf)
-		if n > 0 {
-			left := o.left.Add(int64(-n))
-			if stdout {
-				o.sum.Write(buf[:n])
-				if room := o.keep - int64(o.kept.Len()); room > 0 {
-					o.kept.Write(buf[:min(int64(n), room)])
-				}
-			}
-			o.log.add(buf[:n], !stdout)
-			// The rest is read too, so that nothing blocks while it is killed.
-			if left < 0 && left+int64(n) >= 0 {
-				o.over()
-			}
+// drain reads what there is in a stream without waiting, and says whether that
+// was its end.
+func (o *output) drain(i int) bool {
+	s := &o.streams[i]
+	for !s.done {
+		n, err := syscall.Read(s.fd, o.buf)
+		switch {
+		case err == syscall.EAGAIN:
+			return false
+		case err == syscall.EINTR:
+		case err != nil || n == 0:
+			s.done = true
+		default:
+			o.add(o.buf[:n], i == 0)
 		}
-		if err != nil {
-			return
+	}
+	return true
+}
+
+func (o *output) add(p []byte, stdout bool) {
+	left := o.left.Add(int64(-len(p)))
+	if stdout {
+		o.sum.Write(p)
+		if room := o.keep - int64(o.kept.Len()); room > 0 {
+			o.kept.Write(p[:min(int64(len(p)), room)])
 		}
+	}
+	o.log.add(p, !stdout)
+	// The rest is read too, so that nothing blocks while it is killed.
+	if left < 0 && left+int64(len(p)) >= 0 {
+		o.over()
 	}
 }
 
@@ -90,17 +127,27 @@ func (o *output) started() {
 
 func (o *output) close() {
 	o.started()
-	for _, f := range o.read {
-		f.Close()
+	for i := range o.streams {
+		if f := o.streams[i].file; f != nil {
+			f.Close()
+		}
 	}
 	o.readers.Wait()
 }
 
-// wait reads to the end. In unsafe mode a process that got away could hold the
-// pipe open, hence the deadline.
+// wait reads to the end, itself: the readers would have to be woken first. In
+// unsafe mode a process that got away could hold the pipe open; then they have
+// some more time.
 func (o *output) wait() {
-	for _, f := range o.read {
-		_ = f.SetReadDeadline(time.Now().Add(5 * time.Second)) // closed already: read to its end
+	o.mu.Lock()
+	done := o.drain(0)
+	done = o.drain(1) && done
+	o.mu.Unlock()
+	if done {
+		return
+	}
+	for _, s := range o.streams {
+		_ = s.file.SetReadDeadline(time.Now().Add(5 * time.Second)) // closed already: read to its end
 	}
 	o.readers.Wait()
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,7 +15,7 @@ import (
 // instruction, every one stops once more before its memory goes, and none
 // outlives the runner.
 const traceOptions = unix.PTRACE_O_TRACEEXIT | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK |
-	unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_EXITKILL
+	unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL
 
 // trace follows programs and their descendants to read their peaks.
 //
@@ -39,9 +40,8 @@ type peak struct{ rss, size, read, written int64 }
 
 // tracee is a process or thread that stopped at least once.
 type tracee struct {
-	job      *job // nil if nobody's
-	born     int  // by the trace's clock
-	starting bool // the SIGCONT of release is still to come
+	job  *job // nil if nobody's
+	born int  // by the trace's clock
 }
 
 // life is a process that has ended.
@@ -54,34 +54,25 @@ func newTrace() *trace {
 	return &trace{seen: map[int]*tracee{}, peaks: map[int]peak{}, waited: map[int]peak{}}
 }
 
-// halt keeps a program that was started with PTRACE_TRACEME from its first
-// instruction, and begins to trace it if its job asks for peaks. It must run on
-// the thread that started it.
+// halt waits for the stop that a program which was started with PTRACE_TRACEME
+// makes at its first instruction, and begins to trace it if its job asks for
+// peaks. It must run on the thread that started it.
 //
-// Only a tracer that came by PTRACE_SEIZE can leave a program stopped by SIGSTOP
-// in peace, and PTRACE_SEIZE needs a process that runs already. So the child
-// stops itself at its first instruction as traced by TRACEME, is let go with a
-// SIGSTOP, and is seized while it cannot run.
-//
-// The child may also have ended before its first instruction: its memory was
+// The program may also have ended before its first instruction: its memory was
 // not to be had, or it was killed. The next wait tells.
 func (b *batch) halt(j *job) error {
 	stopped, err := b.waitStop(j)
-	if !stopped || err != nil || !j.Peaks {
+	if j.halted = stopped; !stopped || err != nil || !j.Peaks {
 		return err
 	}
-	if err := ptrace(unix.PTRACE_DETACH, j.pid, uintptr(syscall.SIGSTOP)); err != nil && err != syscall.ESRCH {
-		return fmt.Errorf("follow the program: let go: %w", err)
-	}
-	if err := ptrace(unix.PTRACE_SEIZE, j.pid, traceOptions); err != nil && err != syscall.ESRCH {
+	if err := ptrace(unix.PTRACE_SETOPTIONS, j.pid, traceOptions); err != nil && err != syscall.ESRCH {
 		j.res.Untraced = cannotTrace(err)
 		return nil
 	}
 	b.trace.used, j.traced = true, true
 	b.trace.clock++
-	b.trace.seen[j.pid] = &tracee{job: j, born: b.trace.clock, starting: true}
-	_, err = b.waitStop(j)
-	return err
+	b.trace.seen[j.pid] = &tracee{job: j, born: b.trace.clock}
+	return nil
 }
 
 func cannotTrace(err error) string {
@@ -111,52 +102,64 @@ func (b *batch) waitStop(j *job) (bool, error) {
 // looked at: a process that a SIGKILL took away in between is reported as gone
 // by the next wait.
 func (t *trace) stopped(pid, status int, jobOf func(int) *job) {
+	signal := syscall.Signal(status & 0xff)
+	event := status >> 8
 	e := t.seen[pid]
 	if e == nil {
 		t.clock++
 		e = &tracee{job: jobOf(pid), born: t.clock}
 		t.seen[pid] = e
 		delete(t.waited, pid) // another process of that number
+		if event == 0 && signal == syscall.SIGSTOP {
+			signal = 0 // the kernel's own, with which it begins
+		}
 	}
 	if e.job != nil {
 		e.job.res.Stops++
 	}
-	signal := syscall.Signal(status & 0xff)
-	switch event := status >> 8; event {
+	switch event {
 	case 0:
-		if e.starting && signal == syscall.SIGCONT {
-			e.starting = false
-			signal = 0 // it was ours
+		if isStop(signal) && hasStopped(pid) {
+			// Only a tracer that came by PTRACE_SEIZE can leave it stopped until
+			// a SIGCONT. So we leave and come again.
+			if ptrace(unix.PTRACE_DETACH, pid, 0) == nil {
+				_ = ptrace(unix.PTRACE_SEIZE, pid, traceOptions)
+			}
+			return
 		}
 		_ = ptrace(unix.PTRACE_CONT, pid, uintptr(signal))
 	case unix.PTRACE_EVENT_STOP:
-		switch signal {
-		case syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU:
+		if isStop(signal) {
 			// Stopped by the program's own doing: it stays so until a SIGCONT.
 			_ = ptrace(unix.PTRACE_LISTEN, pid, 0)
-		default:
+		} else {
 			_ = ptrace(unix.PTRACE_CONT, pid, 0)
 		}
 	case unix.PTRACE_EVENT_EXIT:
 		t.read(pid)
 		_ = ptrace(unix.PTRACE_CONT, pid, 0)
-	default: // a fork or clone: the new one reports by itself
+	default: // a fork, clone or exec: a new process or thread reports by itself
 		_ = ptrace(unix.PTRACE_CONT, pid, 0)
 	}
 }
 
+func isStop(s syscall.Signal) bool {
+	return s == syscall.SIGSTOP || s == syscall.SIGTSTP || s == syscall.SIGTTIN || s == syscall.SIGTTOU
+}
+
+// hasStopped tells the stop of a process by a signal from the delivery of that
+// signal, which comes before.
+func hasStopped(pid int) bool {
+	var info siginfo
+	return ptrace(unix.PTRACE_GETSIGINFO, pid, uintptr(unsafe.Pointer(&info))) == syscall.EINVAL
+}
+
 // read notes the peaks of the process that the thread tid belongs to.
 func (t *trace) read(tid int) {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(tid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	text, err := readSmall("/proc/"+strconv.Itoa(tid)+"/status", t.buf[:])
 	if err != nil {
 		return
 	}
-	n, err := unix.Read(fd, t.buf[:])
-	unix.Close(fd)
-	if err != nil {
-		return
-	}
-	text := t.buf[:n]
 	process, ok := field(text, "\nTgid:")
 	if !ok {
 		return

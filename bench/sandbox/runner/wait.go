@@ -96,7 +96,8 @@ func (b *batch) jobOf(pid int) *job {
 // isChild says that pid is a process and ours, not one or a thread that is only
 // traced: its parent has not been told of its end yet.
 func isChild(pid int) bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	var buf [4096]byte
+	text, err := readSmall("/proc/"+strconv.Itoa(pid)+"/status", buf[:])
 	if err != nil {
 		return false
 	}
@@ -120,7 +121,8 @@ func (b *batch) transferred(pid int) (read, written int64) {
 }
 
 func transferred(pid int) (read, written int64) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/io")
+	var buf [512]byte
+	text, err := readSmall("/proc/"+strconv.Itoa(pid)+"/io", buf[:])
 	if err != nil {
 		return -1, -1
 	}
