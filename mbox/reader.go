@@ -45,6 +45,7 @@ type Reader struct {
 	mark       []byte // what begins a message: "From ", an hg mark, nil for one mail
 	count      int
 	searchedTo int // no separator lies between start and here
+	ahead      closings
 }
 
 // NewReader reads a mailbox; name stands in positions and is not opened.
@@ -203,7 +204,7 @@ func (r *Reader) findEnd() (int, bool) {
 		// The mail's multipart is still open: this is a line of a part, unless
 		// the end of the multipart got lost.
 		rel := next - r.start
-		after, found := r.findLine(next, closing)
+		after, found := r.closedBehind(next, closing[1:])
 		if !found {
 			return r.start + rel, true
 		}
@@ -288,21 +289,6 @@ func (r *Reader) closing() []byte {
 		return nil
 	}
 	return []byte("\n--" + params["boundary"] + "--")
-}
-
-// findLine looks for the line from pos on, as far as the mail may reach, and
-// gives the offset behind it.
-func (r *Reader) findLine(pos int, line []byte) (int, bool) {
-	rel := pos - r.start
-	for {
-		if i := bytes.Index(r.buf[r.start+rel:], line); i >= 0 {
-			return r.start + rel + i + len(line), rel+i <= MaxMail
-		}
-		rel = max(rel, len(r.buf)-r.start-len(line))
-		if len(r.buf)-r.start > window || !r.fill() {
-			return 0, false
-		}
-	}
 }
 
 // discard passes over the rest of a mail that is too large.

@@ -173,6 +173,83 @@ func TestWriteAnything(t *testing.T) {
 	}
 }
 
+// TestLostEnds has mails whose multiparts do not end, beside ones that hold what
+// looks like the start of a mail.
+func TestLostEnds(t *testing.T) {
+	part := func(boundary, text string, closed bool) string {
+		s := "Content-Type: multipart/mixed; boundary=" + boundary + "\n\n--" + boundary + "\n\n" + text + "\n"
+		if closed {
+			s += "--" + boundary + "--\n"
+		}
+		return s
+	}
+	var box strings.Builder
+	var want []string
+	for i := range 400 {
+		b := fmt.Sprint("b", i)
+		switch i % 4 {
+		case 0: // lost
+			box.WriteString(sep + part(b, "x", false) + "\n")
+			want = append(want, errCutOff.Error())
+		case 1: // a mail within a part
+			inside := part(b, sep+simple("inside", "y\n"), true)
+			box.WriteString(sep + inside + "\n")
+			want = append(want, inside)
+		case 2: // the end of another's, as far away as the reader looks
+			box.WriteString(sep + simple("plain", "--b"+fmt.Sprint(i+2)+"--x\n"+strings.Repeat("-- \n", i*20)) + "\n")
+			want = append(want, simple("plain", "--b"+fmt.Sprint(i+2)+"--x\n"+strings.Repeat("-- \n", i*20)))
+		case 3:
+			inside := part(b, strings.Repeat("z\n", i)+sep+"--"+b+"-1--\n--\n", true)
+			box.WriteString(sep + inside + "\n")
+			want = append(want, inside)
+		}
+	}
+	for name, in := range map[string]io.Reader{"at once": strings.NewReader(box.String()), "in pieces": iotest.OneByteReader(strings.NewReader(box.String()))} {
+		r := NewReader(in, "in")
+		var got []string
+		for {
+			m, p, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p != nil {
+				got = append(got, p.Error)
+			} else {
+				got = append(got, string(m.Raw))
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+// BenchmarkLostEnds reads many mails whose multiparts do not end.
+func BenchmarkLostEnds(b *testing.B) {
+	var box strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&box, "%sContent-Type: multipart/mixed; boundary=b%d\n\n--b%d\n\n%s\n", sep, i, i, strings.Repeat("hello there text\n", 20))
+	}
+	b.SetBytes(int64(box.Len()))
+	for b.Loop() {
+		r := NewReader(strings.NewReader(box.String()), "in")
+		n := 0
+		for {
+			_, _, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			n++
+		}
+		if n != 20_000 {
+			b.Fatalf("%d mails", n)
+		}
+	}
+}
+
 func FuzzReader(f *testing.F) {
 	for _, s := range []string{
 		sep + simple("x", "y\n") + "\n" + fpSep + simple("z", ">From y\n"),
@@ -180,6 +257,7 @@ func FuzzReader(f *testing.F) {
 		sep + "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + sep + "--b--\n\n" + sep + simple("z", ""),
 		sep + "A: b\nContent-Length: 4\n\nabcd\n" + sep, "# HG changeset patch\nx\n# HG changeset patch\ny\n",
 		"\xef\xbb\xbf\n \nFrom: a\n\n",
+		sep + "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + sep + "Content-Type: multipart/mixed; boundary=c\n\n--c\n\n" + sep + "\n--c--\n",
 	} {
 		f.Add([]byte(s))
 	}
