@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"patchbench/bench/sandbox/probe"
 )
 
 // workDir is a temporary folder that the uid of programs can reach.
@@ -136,7 +138,8 @@ func TestNothingStays(t *testing.T) {
 	}
 }
 
-// TestTooLargeToLoad runs a program that the kernel kills while it loads it.
+// TestTooLargeToLoad runs a program that the kernel kills while it loads it, for
+// want of what rlimits allow.
 func TestTooLargeToLoad(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		lacking(t, "gcc is not there to compile a program")
@@ -147,7 +150,7 @@ func TestTooLargeToLoad(t *testing.T) {
 	if out, err := gcc.CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	r := start(t, openBoxed(t), Box{Mounts: []Mount{{Host: dir, Inside: "/build/out"}}, Limits: Limits{MemoryBytes: minMemoryBytes}})
+	r := start(t, openUngrouped(t), Box{Mounts: []Mount{{Host: dir, Inside: "/build/out"}}, Limits: Limits{MemoryBytes: minMemoryBytes}})
 	for _, peaks := range []bool{false, true} {
 		res := do(t, r, Command{Args: []string{"/build/out/large"}, Peaks: peaks})
 		if res.OK() || res.Signal == "" && res.NotStarted == "" {
@@ -258,17 +261,18 @@ exec ` + bwrap + ` "$@"
 
 // TestProbe runs the self-test's program outside, where it must notice much.
 func TestProbe(t *testing.T) {
-	b, err := layBait()
+	dir := workDir(t)
+	b, err := probe.Lay(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.close()
-	inherited, err := os.Open(b.file)
+	defer b.Close()
+	inherited, err := os.Open(b.Args()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer inherited.Close()
-	cmd := exec.Command(runnerBinary, append([]string{probeArg}, b.args()...)...)
+	cmd := exec.Command(runnerBinary, append([]string{probe.Arg}, b.Args()...)...)
 	cmd.Env = []string{"SECRET=1"}
 	cmd.ExtraFiles = []*os.File{inherited}
 	if os.Geteuid() == 0 {
@@ -279,9 +283,12 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, complete := probe.Could(string(out)); !complete {
+		t.Errorf("not to its end: %s", out)
+	}
 	for _, want := range []string{
-		"read the bot's environment", "read an inherited descriptor (3 " + b.file, "read a file of the host",
-		"reach the network", "use key rings", "set the machine up", "have capabilities or gain privileges", probeDone[:len(probeDone)-1],
+		"read the bot's environment", "read an inherited descriptor (3 " + b.Args()[0], "read a file of the host",
+		"reach the network", "use key rings", "set the machine up", "have capabilities or gain privileges",
 	} {
 		if !slices.ContainsFunc(strings.Split(string(out), "\n"), func(line string) bool { return strings.HasPrefix(line, want) }) {
 			t.Errorf("not noticed: %s; got %s", want, out)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"patchbench/bench/sandbox/seccomp"
 )
 
 // Digest is the hex SHA-256 of what makes the sandbox: bubblewrap's program, the
@@ -28,6 +30,6 @@ func (s *Sandbox) Digest() (string, error) {
 	for _, arg := range s.boxArgs(Box{}, withDefaults(Limits{}), 0) {
 		fmt.Fprintf(h, "%d:%s\n", len(arg), arg)
 	}
-	fmt.Fprintf(h, "%s %v\n", s.facts.Bounds, rules)
+	fmt.Fprintf(h, "%s %s\n", s.facts.Bounds, seccomp.Text())
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -3,11 +3,10 @@ package sandbox
 import (
 	"os"
 
+	"patchbench/bench/sandbox/probe"
 	"patchbench/bench/sandbox/runner"
+	"patchbench/bench/sandbox/seccomp"
 )
-
-// probeArg makes this binary the self-test's program instead of the bot.
-const probeArg = "sandbox-probe"
 
 // Main must be the first thing that the bot's main does. It returns at once,
 // unless this process was started as a runner (or as the program of the
@@ -18,9 +17,8 @@ func Main() {
 	}
 	switch os.Args[1] {
 	case runner.Arg:
-		runner.Main(restrict)
-	case probeArg:
-		probe(os.Args[2:])
-		os.Exit(0)
+		runner.Main(seccomp.Restrict)
+	case probe.Arg:
+		probe.Main(os.Args[2:])
 	}
 }

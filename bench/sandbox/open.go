@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"patchbench/bench/sandbox/cgroup"
+	"patchbench/bench/sandbox/probe"
 )
 
 // firstUID is the uid of slot 0; it lies above the ranges that distributions
@@ -182,11 +183,15 @@ func (s *Sandbox) Close() error {
 func (s *Sandbox) selfTest(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	bait, err := layBait()
+	dir, err := tempDir("patchbench-")
 	if err != nil {
 		return fmt.Errorf("sandbox: prepare the self-test: %w", err)
 	}
-	defer bait.close()
+	bait, err := probe.Lay(dir)
+	if err != nil {
+		return fmt.Errorf("sandbox: prepare the self-test: %w", err)
+	}
+	defer bait.Close()
 
 	begin := time.Now()
 	r, err := s.Start(ctx, Box{Limits: Limits{DiskBytes: 1 << 20}})
@@ -201,7 +206,7 @@ func (s *Sandbox) selfTest(ctx context.Context) error {
 	s.facts.StartCost = time.Since(begin)
 	defer r.Close()
 	res, err := r.Do(ctx, Command{
-		Args:       append([]string{"/proc/self/exe", probeArg}, bait.args()...),
+		Args:       append([]string{"/proc/self/exe", probe.Arg}, bait.Args()...),
 		Timeout:    30 * time.Second,
 		KeepStdout: 64 << 10,
 	})
@@ -211,13 +216,14 @@ func (s *Sandbox) selfTest(ctx context.Context) error {
 		}
 		return fmt.Errorf("%w: self-test of %s: %w; %s", ErrNone, s.facts.Name, err, whatIsLost)
 	}
-	if !res.OK() || !strings.HasSuffix(string(res.Stdout), probeDone) {
+	could, complete := probe.Could(string(res.Stdout))
+	if !res.OK() || !complete {
 		return fmt.Errorf("%w: self-test of %s did not run to its end (status %d%s%s%s): %s; %s", ErrNone, s.facts.Name,
 			res.Status, res.Signal, res.Limit, res.NotStarted, strings.TrimSpace(res.LogTail), whatIsLost)
 	}
-	if broken := strings.TrimSuffix(string(res.Stdout), probeDone); broken != "" {
+	if could != "" {
 		return fmt.Errorf("%w: self-test of %s: a program in the box could %s; install a current bubblewrap, or repair its set-up; %s",
-			ErrNone, s.facts.Name, strings.ReplaceAll(strings.TrimSpace(broken), "\n", ", "), whatIsLost)
+			ErrNone, s.facts.Name, could, whatIsLost)
 	}
 	return nil
 }

@@ -1,4 +1,9 @@
-package sandbox
+// Package seccomp refuses system calls to programs in a box.
+//
+//	Restrict()  on the runner's thread that starts programs, and so in all of them
+//
+// What each call gives that is refused is listed in rules.
+package seccomp
 
 import (
 	"fmt"
@@ -123,8 +128,18 @@ func filter(rules []rule, arch uint32) []unix.SockFilter {
 	return append(prog, unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW})
 }
 
+// Known says that the rules fit this machine's instruction set. The box holds on
+// others too, with fewer walls.
+func Known() bool {
+	_, ok := instructionSet()
+	return ok
+}
+
+// Text tells one set of rules from another.
+func Text() string { return fmt.Sprint(rules) }
+
 // instructionSet is the kernel's name for this machine's; ok says that the rules
-// are known to fit it. The box holds on others too, with fewer walls.
+// are known to fit it.
 func instructionSet() (arch uint32, ok bool) {
 	switch runtime.GOARCH {
 	case "amd64":
@@ -135,9 +150,9 @@ func instructionSet() (arch uint32, ok bool) {
 	return 0, false
 }
 
-// restrict puts the rules on the calling thread and all that it forks. The
+// Restrict puts the rules on the calling thread and all that it forks. The
 // runner's other threads, which start no program, keep their freedom.
-func restrict() error {
+func Restrict() error {
 	arch, ok := instructionSet()
 	if !ok {
 		return nil

@@ -1,8 +1,13 @@
-package sandbox
+// Package probe is the program of the sandbox's self-test: it tries to get out of
+// the box and prints what it could do.
+//
+//	Lay(dir) -> Bait      on the host: what the program must not reach
+//	Main(bait.Args())     in the box, by the bot's own binary
+//	Could(output)         on the host: what it could do; nothing, in a good box
+package probe
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -14,33 +19,41 @@ import (
 	"golang.org/x/sys/unix"
 
 	"patchbench/bench/sandbox/runner"
+	"patchbench/bench/sandbox/seccomp"
 )
 
-// probeDone ends the probe's output; without it the probe did not get to its end.
-const probeDone = "done\n"
+// Arg is the first argument that makes the bot's binary this program.
+const Arg = "sandbox-probe"
 
-// bait is what the self-test's program must not be able to reach: a file of the
-// host, a listener on the loopback, and one in the abstract name space.
-type bait struct {
+// done ends the output; without it the program did not get to its end.
+const done = "done\n"
+
+// Could reads the output: what the program could do, separated by commas, and
+// whether it got to its end.
+func Could(output string) (what string, complete bool) {
+	lines, complete := strings.CutSuffix(output, done)
+	return strings.ReplaceAll(strings.TrimSpace(lines), "\n", ", "), complete
+}
+
+// Bait is what the program must not be able to reach: a file of the host, a
+// listener on the loopback, and one in the abstract name space.
+type Bait struct {
 	dir  string
 	file string
 	tcp  net.Listener
 	unix net.Listener
 }
 
-func layBait() (*bait, error) {
-	b := &bait{}
-	var err error
-	if b.dir, err = tempDir("patchbench-"); err != nil {
-		return nil, err
-	}
-	b.file = filepath.Join(b.dir, "bait")
+// Lay makes the bait, in a folder that is then the Bait's own.
+func Lay(dir string) (*Bait, error) {
+	b := &Bait{dir: dir, file: filepath.Join(dir, "bait")}
 	// Everyone may read it, so that only the box keeps a program from it.
-	if err = os.Chmod(b.dir, 0o755); err == nil {
+	err := os.Chmod(b.dir, 0o755)
+	if err == nil {
 		err = os.WriteFile(b.file, []byte("bait\n"), 0o644)
 	}
 	if err != nil {
-		b.close()
+		b.Close()
 		return nil, err
 	}
 	// A machine may lack either kind of listener; the probe then tries less.
@@ -49,18 +62,8 @@ func layBait() (*bait, error) {
 	return b, nil
 }
 
-// tempDir makes a folder in the temporary one.
-func tempDir(pattern string) (string, error) {
-	dir, err := os.MkdirTemp("", pattern)
-	for _, fault := range []error{unix.ENOENT, unix.ENOTDIR, unix.EACCES, unix.EPERM, unix.EROFS} {
-		if errors.Is(err, fault) {
-			return "", fmt.Errorf("%w: %s: %w; set TMPDIR to a folder that this user can write to", ErrTemp, os.TempDir(), fault)
-		}
-	}
-	return dir, err
-}
-
-func (b *bait) args() []string {
+// Args are the program's arguments behind Arg.
+func (b *Bait) Args() []string {
 	args := []string{b.file, "", ""}
 	if b.tcp != nil {
 		args[1] = b.tcp.Addr().String()
@@ -71,7 +74,8 @@ func (b *bait) args() []string {
 	return args
 }
 
-func (b *bait) close() {
+// Close removes the bait and its folder.
+func (b *Bait) Close() {
 	os.RemoveAll(b.dir)
 	for _, l := range []net.Listener{b.tcp, b.unix} {
 		if l != nil {
@@ -80,10 +84,9 @@ func (b *bait) close() {
 	}
 }
 
-// probe is the program of the self-test. It prints a line for everything that
-// it could do and should not, and then probeDone. Its arguments are those of
-// bait.args.
-func probe(args []string) {
+// Main prints a line for everything that it could do and should not, and ends
+// the process.
+func Main(args []string) {
 	// Read first: what follows opens descriptors of its own.
 	inherited := openDescriptors()
 	if len(args) != 3 {
@@ -111,15 +114,13 @@ func probe(args []string) {
 			if err == nil {
 				unix.Close(fd)
 			}
-			_, refused := instructionSet()
-			return err == nil && refused
+			return err == nil && seccomp.Known()
 		}},
 		{"be root", canBeRoot},
 		{"make a name space of users", canMakeNamespace},
 		{"use key rings", func() bool {
 			_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, true)
-			_, refused := instructionSet()
-			return err == nil && refused
+			return err == nil && seccomp.Known()
 		}},
 		{"set the machine up", canSetUp},
 		{"open a device", canOpenDevice},
@@ -129,7 +130,8 @@ func probe(args []string) {
 			fmt.Println(t.could)
 		}
 	}
-	fmt.Print(probeDone)
+	fmt.Print(done)
+	os.Exit(0)
 }
 
 // openDescriptors lists what is open beside the standard streams and what the Go
@@ -237,7 +239,7 @@ func canReachNetwork(tcp, abstract string) bool {
 
 // canMakeNamespace starts itself in one, where it would have all privileges.
 func canMakeNamespace() bool {
-	cmd := exec.Command("/proc/self/exe", probeArg)
+	cmd := exec.Command("/proc/self/exe", Arg)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
 	err := cmd.Start()
 	if err == nil {
@@ -255,7 +257,12 @@ func canSetUp() bool {
 		}
 	}
 	host, err := os.Hostname()
-	return err == nil && unix.Sethostname([]byte(host)) == nil || isDir("/sys/fs/cgroup")
+	return err == nil && unix.Sethostname([]byte(host)) == nil || isThere("/sys/fs/cgroup")
+}
+
+func isThere(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
 }
 
 // canOpenDevice looks for what is no terminal and no source of bytes, and makes one.
