@@ -413,3 +413,17 @@ type Host struct {
 	PressureBefore float64 `json:"pressure_before"`
 	PressureAfter  float64 `json:"pressure_after"`
 }
+
+// Scheduling says in words what the kernel does that moves times: the governor of
+// the CPU's frequency, and that sessions are groups of their own; "" for nothing
+// known.
+func (h Host) Scheduling() string {
+	var list []string
+	if h.Governor != "" {
+		list = append(list, "governor "+h.Governor)
+	}
+	if h.Autogroup {
+		list = append(list, "sessions scheduled as groups")
+	}
+	return strings.Join(list, ", ")
+}

@@ -462,9 +462,7 @@ func (r *renderer) facts() []string {
 		add(&machine, figure.Plain(float64(h.Memory)/s.Factor, 1)+" "+s.Unit)
 	}
 	add(&machine, plain.Clean(h.Kernel))
-	if h.Governor != "" {
-		add(&machine, "governor "+plain.Clean(h.Governor))
-	}
+	add(&machine, plain.Clean(h.Scheduling()))
 	add(&machine, plain.Clean(h.Compiler))
 	load := fmt.Sprintf("%.2f before, %.2f after", h.LoadBefore, h.LoadAfter)
 	if h.PressureBefore >= 0 && h.PressureAfter >= 0 {

@@ -218,7 +218,7 @@ func (r *renderer) facts(p *pageView) {
 	if !e.Created.IsZero() {
 		add(&p.Facts, "Measured", e.Created.UTC().Format(time.RFC3339))
 	}
-	add(&p.Measured, "Machine", strings.Join(nonEmpty(h.Name, h.CPU, cores(h.Cores), memory(h.Memory), h.Kernel, governor(h.Governor), h.Compiler), ", "))
+	add(&p.Measured, "Machine", strings.Join(nonEmpty(h.Name, h.CPU, cores(h.Cores), memory(h.Memory), h.Kernel, h.Scheduling(), h.Compiler), ", "))
 	add(&p.Measured, "Load", fmt.Sprintf("%.2f before, %.2f after", h.LoadBefore, h.LoadAfter))
 	if e.Unsafe {
 		add(&p.Measured, "Sandbox", "none (unsafe)")
@@ -268,13 +268,6 @@ func memory(bytes int64) string {
 	}
 	s := figure.ScaleFor(bench.Byte, float64(bytes))
 	return figure.Plain(float64(bytes)/s.Factor, 1) + " " + s.Unit
-}
-
-func governor(s string) string {
-	if s == "" {
-		return ""
-	}
-	return "governor " + s
 }
 
 func short(commit string) string { return commit[:min(12, len(commit))] }
