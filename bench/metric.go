@@ -2,16 +2,21 @@ package bench
 
 import "strings"
 
-// MetricFor gives the metric that a sample's name and unit stand for. Names that
+// MetricFor gives the metric that a sample's name and unit stand for; "" is the
+// unit that a known name has by itself. Names that
 // every process-level benchmark or exact counter yields are known; of others
 // the unit tells: rates ("MB/s", "op/s") are better when higher, everything
 // else when lower, as benchstat reads Go benchmark units.
 func MetricFor(name, unit string) Metric {
 	for _, m := range known {
-		if m.Name == name {
-			m.Unit = unit
-			return m
+		// A tool may count "reads" in a second under the same name.
+		if m.Name != name || strings.HasSuffix(unit, "/s") {
+			continue
 		}
+		if unit != "" {
+			m.Unit = unit
+		}
+		return m
 	}
 	if of, ok := strings.CutPrefix(name, OfBaseline); ok {
 		m := MetricFor(of, unit)

@@ -432,7 +432,8 @@ func needsText(metric string, n int) string {
 
 // open says that a step would be decided with n rounds in all.
 func (j *judge) open(n int) {
-	if j.final || !j.metric.Tested || j.t.n >= j.last() || n > j.last() && j.t.n >= futileFrom {
+	// Counters are not counted again in every round.
+	if j.final || j.demoted || !j.metric.Tested || j.t.n >= j.last() || n > j.last() && j.t.n >= futileFrom {
 		return
 	}
 	j.needs = append(j.needs, max(j.t.n+1, min(n, j.last())))

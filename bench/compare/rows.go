@@ -36,6 +36,7 @@ type row struct {
 	demoted bool
 
 	all map[int]map[int]cell // version -> round -> figure
+	why map[int]string       // version -> why this figure alone could not be had
 }
 
 // version is a bench.Version as one row sees it.
@@ -110,7 +111,7 @@ func gather(versions []bench.Version, samples []bench.Sample, failures []bench.F
 	}
 
 	for _, s := range samples {
-		if s.Failed == nil || s.Discarded != "" || s.Twin {
+		if s.Failed == nil || s.Discarded != "" || s.Twin || ofCounter(s) {
 			continue
 		}
 		k := bench.RowName(s.Benchmark, s.Params)
@@ -140,15 +141,21 @@ func gather(versions []bench.Version, samples []bench.Sample, failures []bench.F
 		}
 		at := place[k][s.Round]
 		place[k][s.Round]++
-		if s.Failed != nil || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || failed[k][s.Version] != "" {
+		if s.Failed != nil && !ofCounter(s) || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || failed[k][s.Version] != "" {
 			continue
 		}
 		i := id{k, s.Metric}
 		r := index[i]
 		if r == nil {
-			r = &row{key: k, name: s.Benchmark, params: s.Params, metric: bench.MetricFor(s.Metric, s.Unit), all: map[int]map[int]cell{}}
+			r = &row{key: k, name: s.Benchmark, params: s.Params, metric: bench.MetricFor(s.Metric, s.Unit), all: map[int]map[int]cell{}, why: map[int]string{}}
 			index[i], twins[i] = r, map[int]float64{}
 			rows = append(rows, r)
+		}
+		if s.Failed != nil {
+			if !s.Twin && r.why[s.Version] == "" {
+				r.why[s.Version] = s.Failed.String()
+			}
+			continue
 		}
 		if s.Twin {
 			twins[i][s.Round] = s.Value
@@ -177,6 +184,10 @@ func gather(versions []bench.Version, samples []bench.Sample, failures []bench.F
 	}
 	return rows
 }
+
+// ofCounter says that a line that tells of a failure tells of one exact counter: the
+// program itself has not failed.
+func ofCounter(s bench.Sample) bool { return bench.MetricFor(s.Metric, s.Unit).Exact }
 
 // place gives every version its column, or the reason for having none.
 func (r *row) place(versions []bench.Version, failed map[int]string, seen map[int]bool) {
@@ -214,6 +225,8 @@ func (r *row) place(versions []bench.Version, failed map[int]string, seen map[in
 				r.cols = append(r.cols, at[src.N])
 			}
 			w.col = c
+		case r.why[src.N] != "":
+			w.reason = r.why[src.N]
 		case broken != "" && !seen[src.N]:
 			w.reason = "not run after " + broken
 		case !seen[src.N]:

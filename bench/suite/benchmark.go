@@ -44,22 +44,12 @@ func (c *checker) benchmark(i int, b benchmark) {
 	}
 	for j, m := range b.Metrics {
 		// A parser yields metrics of the tool's own names.
-		if b.Parse == "" || slices.Contains(laterMetrics, m) {
-			c.choice(at("metrics", j), whose+"metrics", m, metrics, laterMetrics)
+		if b.Parse == "" && !slices.Contains(metrics, m) {
+			c.fault(at("metrics", j), "%smetrics: unknown %q (%s)", whose, m, config.Hint(m, metrics))
 		}
 	}
 	c.params(at("params"), whose+"params", b.Params)
 	c.placeholders(i, whose, b)
-}
-
-func (c *checker) choice(at []any, what, v string, valid, later []string) {
-	switch {
-	case slices.Contains(valid, v):
-	case slices.Contains(later, v):
-		c.fault(at, "%s: %q is not supported yet (valid here: %s)", what, v, strings.Join(valid, ", "))
-	default:
-		c.fault(at, "%s: unknown %q (%s)", what, v, config.Hint(v, valid))
-	}
 }
 
 func (c *checker) params(at []any, what string, params map[string][]value) {

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/counter"
 	"patchbench/config"
 )
 
@@ -33,8 +34,7 @@ const (
 )
 
 var (
-	metrics        = []string{"wall", "cpu", "user", "sys", "rss", "size", "faults", "switches", "reads", "writes"}
-	laterMetrics   = []string{"heap", "malloc", "allocs", "copied", "instructions"}
+	metrics        = append([]string{"wall", "cpu", "user", "sys", "rss", "size", "faults", "switches", "reads", "writes"}, counter.Metrics()...)
 	fileName       = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
 	variable       = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	ownedVariables = []string{"SRC", "OUT", "FIXTURES", "COPY"}

@@ -110,6 +110,11 @@ func (r *run) warmUp(ctx context.Context, sampler *sample.Sampler, versions []sa
 		if err := r.took(ctx, w.Samples, w.Failures, w.Warnings); err != nil {
 			return nil, err
 		}
+		if w.Working > 1 {
+			if err := r.count(ctx, sampler, b, versions); err != nil {
+				return nil, err
+			}
+		}
 		c := &courses[b]
 		c.Weight = bm.Weight
 		c.Rounds, c.before = r.had(bm, versions)
@@ -137,7 +142,7 @@ func (r *run) had(b bench.Benchmark, versions []sample.Version) (rounds, before 
 	}
 	took := map[int]map[int]bool{} // round -> versions
 	for _, s := range r.samples {
-		if s.Twin || s.Failed != nil || s.Discarded != "" || !belongsTo(s.Benchmark, s.Params, b) {
+		if s.Twin || s.Failed != nil || s.Discarded != "" || ofCounter(s) || !belongsTo(s.Benchmark, s.Params, b) {
 			continue
 		}
 		if took[s.Round] == nil {
