@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"patchbench/mbox"
+	"patchbench/mbox/series/assembly"
 )
 
 // ChoiceError says that an index holds no series, or more than one, that fits
@@ -90,40 +91,40 @@ func (x *Index) Choose(c Choice) (int, *mbox.Series, error) {
 
 // candidates gives the series that are asked for, at least one.
 func (x *Index) candidates(c Choice) ([]int, error) {
+	made := x.made
 	var all []int
 	replaced := make(map[uint32]bool)
 	for i := range x.Len() {
 		if !c.Except[i] {
 			all = append(all, i)
-			replaced[x.superseded(x.series(i))] = true
+			replaced[made.Supersedes(i)] = true
 		}
 	}
 	if len(all) == 0 {
 		return nil, &ChoiceError{Reason: "no patches found"}
 	}
+	replaced[0] = false // for those without a Message-ID
 	var list []int
 	var versions []string
-	known := make(map[uint32]bool)
+	known := make(map[int]bool)
 	for _, i := range all {
-		p := x.series(i)
-		if h := x.head(p); c.Version == 0 && !(h.hasID && replaced[h.key]) || int(p.version) == c.Version {
+		v := made.Version(i)
+		if c.Version == 0 && !replaced[made.ID(made.Head(i))] || v == c.Version {
 			list = append(list, i)
 		}
-		if !known[p.version] {
-			known[p.version] = true
-			versions = append(versions, "v"+strconv.Itoa(int(p.version)))
+		if !known[v] {
+			known[v] = true
+			versions = append(versions, "v"+strconv.Itoa(v))
 		}
 	}
 	if len(list) > 1 && c.Version != 0 {
 		// Of a version that was posted twice the later counts.
 		again := make(map[uint32]bool)
 		for _, i := range list {
-			again[x.superseded(x.series(i))] = true
+			again[made.Supersedes(i)] = true
 		}
-		list = slices.DeleteFunc(list, func(i int) bool {
-			h := x.head(x.series(i))
-			return h.hasID && again[h.key]
-		})
+		again[0] = false
+		list = slices.DeleteFunc(list, func(i int) bool { return again[made.ID(made.Head(i))] })
 	}
 	list = x.dropRepeated(list)
 	if len(list) > 1 && len(c.Messages) > 0 {
@@ -144,29 +145,19 @@ func (x *Index) candidates(c Choice) ([]int, error) {
 // can tell, as in files of git format-patch: one with the same title, or with a
 // patch of the same title.
 func (x *Index) dropRepeated(list []int) []int {
-	subjects, titles := make(map[uint64]uint32), make(map[uint64]uint32) // and their newest versions
+	subjects, titles := make(map[uint64]int), make(map[uint64]int) // and their newest versions
 	for _, i := range list {
-		p := x.series(i)
-		subjects[x.subject(p)] = max(subjects[x.subject(p)], p.version)
-		for _, s := range p.slots {
-			title := x.found.At(s.found).title
-			titles[title] = max(titles[title], p.version)
+		subject, patches := x.made.Titles(i)
+		subjects[subject] = max(subjects[subject], x.made.Version(i))
+		for _, title := range patches {
+			titles[title] = max(titles[title], x.made.Version(i))
 		}
 	}
 	return slices.DeleteFunc(list, func(i int) bool {
-		p := x.series(i)
-		return !x.head(p).hasID && (subjects[x.subject(p)] > p.version || slices.ContainsFunc(p.slots, func(s slot) bool {
-			return titles[x.found.At(s.found).title] > p.version
-		}))
+		subject, patches := x.made.Titles(i)
+		v := x.made.Version(i)
+		return x.made.ID(x.made.Head(i)) == 0 && (subjects[subject] > v || slices.ContainsFunc(patches, func(t uint64) bool { return titles[t] > v }))
 	})
-}
-
-// subject is a hash of the series' subject.
-func (x *Index) subject(p *posting) uint64 {
-	if p.cover > 0 {
-		return x.title(p.cover)
-	}
-	return x.found.At(p.slots[0].found).title
 }
 
 // withMessages gives those of the list of which one of the messages is a part, or
@@ -174,27 +165,24 @@ func (x *Index) subject(p *posting) uint64 {
 func (x *Index) withMessages(list, all []int, ids []string) []int {
 	wanted := make(map[uint32]bool)
 	for _, id := range ids {
-		if n := x.names.Find(id); n > 0 {
-			wanted[n] = true
-		}
+		wanted[x.made.Name(id)] = true
 	}
-	byHead := make(map[uint32]*posting)
+	wanted[0] = false
+	byHead := make(map[uint32]int)
 	for _, i := range slices.Backward(all) {
-		p := x.series(i)
-		if h := x.head(p); h.hasID {
-			byHead[h.key] = p
-		}
+		byHead[x.made.ID(x.made.Head(i))] = i
 	}
-	holds := func(r *record) bool { return r.hasID && wanted[r.key] }
+	delete(byHead, 0)
 	return slices.DeleteFunc(slices.Clone(list), func(i int) bool {
-		p := x.series(i)
 		for range all {
-			if holds(x.head(p)) || slices.ContainsFunc(p.slots, func(s slot) bool { return holds(x.source(s.found)) }) {
+			if wanted[x.made.ID(x.made.Head(i))] || slices.ContainsFunc(x.made.Patches(i), func(p assembly.Place) bool { return wanted[x.made.ID(p.Message)] }) {
 				return false
 			}
-			if p = byHead[x.superseded(p)]; p == nil {
+			before, ok := byHead[x.made.Supersedes(i)]
+			if !ok {
 				return true
 			}
+			i = before
 		}
 		return true
 	})

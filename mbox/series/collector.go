@@ -4,7 +4,8 @@
 //  1. mbox/series/patch takes each mail apart: subject, message, author, diff.
 //  2. A Collector puts the patches of one posting together, by thread first and
 //     then by sender, total, version and time, and orders versions. It has at hand
-//     what that needs, some 300 bytes a mail; mbox/series/keep puts the rest away.
+//     what mbox/series/assembly needs for that, some 250 bytes a mail;
+//     mbox/series/keep puts the rest away.
 //  3. An Index says which series there are, and reads them back one at a time.
 //  4. Index.Choose picks the series and the patches that a user asks for.
 //
@@ -13,11 +14,10 @@
 package series
 
 import (
-	"hash/crc32"
-	"strings"
 	"time"
 
 	"patchbench/mbox"
+	"patchbench/mbox/series/assembly"
 	"patchbench/mbox/series/keep"
 	"patchbench/mbox/series/patch"
 )
@@ -43,8 +43,10 @@ type Options struct {
 // Collector gathers messages and says which series they make up. It is not safe
 // for use by several goroutines.
 type Collector struct {
-	pool
 	options  Options
+	pool     *assembly.Pool
+	store    *keep.Store
+	needs    map[uint32]bool   // messages that name prerequisites
 	problems keep.List[int64]  // where they were put
 	reported map[uint32]uint64 // what Ready gave, by the key of the series' first mail
 	index    *Index            // nil when a message came since
@@ -61,9 +63,9 @@ func NewCollector(o Options) *Collector {
 	if o.MaxPatches == 0 {
 		o.MaxPatches = 100
 	}
-	return &Collector{options: o, reported: make(map[uint32]uint64), pool: pool{
-		store: keep.NewStore(o.Keeper), replace: make(map[uint32]uint32), covers: make(map[uint32]uint64), needs: make(map[uint32]bool),
-	}}
+	return &Collector{
+		options: o, pool: assembly.NewPool(), store: keep.NewStore(o.Keeper), needs: make(map[uint32]bool), reported: make(map[uint32]uint64),
+	}
 }
 
 // AddProblem keeps a message that could not be read for the listing. It fails only
@@ -73,8 +75,6 @@ func (c *Collector) AddProblem(p mbox.Problem) error {
 	c.problems.Add(at)
 	return err
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Add takes one message in, and keeps nothing of it in memory but what the Keeper
 // keeps there. It fails only if the Keeper does.
@@ -103,78 +103,18 @@ func (c *Collector) Add(m *mbox.Message) error {
 	if err != nil {
 		return err
 	}
-	submitter := strings.ToLower(rest.Author.Email)
-	if strings.Contains(strings.ToLower(m.From.Name), " via ") {
-		// A gateway's address stands for many people.
-		submitter += "|" + strings.ToLower(rest.Author.Name)
-	}
-	r := record{
-		when: sent(m).Unix(), at: at, seq: c.records.Len() + 1, key: c.names.Add(m.Key()), hasID: m.ID != "",
-		submitter: c.names.Add(submitter), received: seconds(m.Received),
-		bytes: uint32(len(m.Raw)), sum: crc32.Checksum(m.Raw, castagnoli), subject: subjectOf(rest.Subject),
-		bare: m.From == (mbox.Address{}) && m.Subject == "" && m.ID == "" && len(rest.Patches) > 0,
-	}
-	c.take(&r, rest.Patches)
-	switch {
-	case r.count == 0:
-		r.hash = keep.Hash(fold(rest.Subject.Text))
-	case !m.Date.IsZero():
-		r.hash = keep.Mix(keep.Hash(submitter), uint64(m.Date.Unix()), keep.Hash(rest.Subject.Identity()), c.digest(&r))
-	}
-	if r.count > 0 && r.subject.numbered && r.subject.n == 0 {
-		c.covers[r.seq] = keep.Hash(fold(rest.Subject.Text))
-	}
-	if id := content.Hints.Supersedes; id != "" {
-		c.replace[r.seq] = c.names.Add(id)
-	}
+	seq := c.pool.Add(m, rest, content.First, at)
 	if len(content.Hints.Prerequisites) > 0 {
-		c.needs[r.seq] = true
+		c.needs[seq] = true
 	}
-	r.parents = c.link(c.parents(m, content.First))
-	c.records.Add(r)
 	c.index = nil
 	return nil
-}
-
-// parents are the ids that a message refers to, nearest first.
-func (c *Collector) parents(m *mbox.Message, first string) []uint32 {
-	list := make([]uint32, 0, 16)
-	add := func(id string) {
-		if n := c.names.Add(id); n > 0 {
-			list = append(list, n)
-		}
-	}
-	add(first)
-	for i := len(m.InReplyTo) - 1; i >= 0; i-- {
-		add(m.InReplyTo[i])
-	}
-	for i := len(m.References) - 1; i >= 0 && len(list) < 100; i-- {
-		add(m.References[i])
-	}
-	return list
-}
-
-// sent is when a mail was sent, for putting mails in order: its Date, or when it
-// was received if there is none or the two are a week apart. Clocks of senders are
-// wrong, and some dates are those of a commit.
-func sent(m *mbox.Message) time.Time {
-	received := m.Received
-	if received.IsZero() && m.Date.IsZero() {
-		line := m.Header("Received")
-		received = mbox.ParseDate(strings.TrimSpace(line[strings.LastIndexByte(line, ';')+1:]))
-	}
-	apart := m.Date.Sub(received).Abs()
-	if !received.IsZero() && (m.Date.IsZero() || apart > 7*24*time.Hour) {
-		return received
-	}
-	return m.Date
 }
 
 // Index tells what all messages so far are. It is good until the next Add.
 func (c *Collector) Index() *Index {
 	if c.index == nil {
-		c.index = assemble(&c.pool, c.options)
-		c.index.problems = &c.problems
+		c.index = &Index{made: c.pool.Assemble(c.options.MaxPatches), store: c.store, problems: &c.problems, needs: c.needs}
 	}
 	return c.index
 }
@@ -190,28 +130,17 @@ func (c *Collector) Listing() (mbox.Listing, error) { return c.Index().Listing()
 // senders wrote are never used for waiting. It fails only if the Keeper does; the
 // series that are ready then are given by the next call.
 func (c *Collector) Ready(now time.Time) ([]mbox.Series, error) {
-	for i := range c.records.Len() {
-		if r := c.record(i + 1); r.received == 0 {
-			r.received = seconds(now)
-		}
-	}
+	c.pool.Arrived(now)
 	var out []mbox.Series
 	reported := make(map[uint32]uint64)
 	x := c.Index()
-	for i, at := range x.postings {
-		p := x.posting(at)
-		first, last := uint32(0), uint32(0)
-		for r := range x.recordsOf(p) {
-			if first == 0 || r.received < first {
-				first = r.received
-			}
-			last = max(last, r.received)
-		}
-		waited := now.Sub(time.Unix(int64(last), 0)) >= c.options.Wait || now.Sub(time.Unix(int64(first), 0)) >= c.options.GiveUp
-		if (!x.complete(p) || p.filled) && !waited {
+	for i := range x.Len() {
+		first, last := x.made.Received(i)
+		waited := now.Sub(last) >= c.options.Wait || now.Sub(first) >= c.options.GiveUp
+		if (!x.made.Complete(i) || x.made.Filled(i)) && !waited {
 			continue
 		}
-		key, content := x.head(p).key, x.content(p)
+		key, content := x.made.Key(x.made.Head(i)), x.made.Content(i)
 		if c.reported[key] == content {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"patchbench/mbox/series/assembly"
 	"patchbench/mbox/tree/diff"
 )
 
@@ -13,7 +14,7 @@ import (
 func (x *Index) Needs() (map[int][]int, error) {
 	byID, byPatch := make(map[uint32][]int), make(map[string][]int) // who names it
 	for i := range x.Len() {
-		if !x.hasNeeds(x.series(i)) {
+		if !x.hasNeeds(i) {
 			continue
 		}
 		s, err := x.Series(i)
@@ -21,7 +22,7 @@ func (x *Index) Needs() (map[int][]int, error) {
 			return nil, err
 		}
 		for _, p := range s.Prerequisites {
-			if id := x.names.Find(p.MessageID); id > 0 {
+			if id := x.made.Name(p.MessageID); id > 0 {
 				byID[id] = append(byID[id], i)
 			}
 			if id := strings.ToLower(p.PatchID); id != "" {
@@ -38,12 +39,9 @@ func (x *Index) Needs() (map[int][]int, error) {
 		}
 	}
 	for i := range x.Len() {
-		p := x.series(i)
-		if p.cover > 0 {
-			held(byID[x.record(p.cover).key], i)
-		}
-		for _, s := range p.slots {
-			held(byID[x.source(s.found).key], i)
+		held(byID[x.made.ID(x.made.Head(i))], i)
+		for _, p := range x.made.Patches(i) {
+			held(byID[x.made.ID(p.Message)], i)
 		}
 		if len(byPatch) == 0 {
 			continue
@@ -60,9 +58,9 @@ func (x *Index) Needs() (map[int][]int, error) {
 }
 
 // hasNeeds says that a mail of the series names prerequisites.
-func (x *Index) hasNeeds(p *posting) bool {
+func (x *Index) hasNeeds(i int) bool {
 	if len(x.needs) == 0 {
 		return false
 	}
-	return p.cover > 0 && x.needs[p.cover] || slices.ContainsFunc(p.slots, func(s slot) bool { return x.needs[x.source(s.found).seq] })
+	return x.needs[x.made.Head(i)] || slices.ContainsFunc(x.made.Patches(i), func(p assembly.Place) bool { return x.needs[p.Message] })
 }

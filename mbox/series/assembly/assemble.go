@@ -1,4 +1,4 @@
-package series
+package assembly
 
 import (
 	"fmt"
@@ -55,8 +55,8 @@ func (p *posting) put(n, found uint32) {
 
 // assembler holds the tables of one run of assemble.
 type assembler struct {
-	*pool
-	options  Options
+	*Pool
+	limit    int      // of the patches of a series
 	order    []uint32 // all records by time
 	byID     []uint32 // the record with a name as its id
 	threads  []uint32 // union-find over names
@@ -75,12 +75,14 @@ const (
 	firstReason
 )
 
-// assemble makes postings of records. It depends on the records alone and not on
-// their order, except for files without a Message-ID, which count in theirs.
-func assemble(p *pool, o Options) *Index {
+// Assemble makes series of all messages so far; limit is of the patches of one. The
+// result depends on the messages alone and not on their order, except for files
+// without a Message-ID, which count in theirs. It is good until the next Add or
+// Assemble.
+func (p *Pool) Assemble(limit int) *Result {
 	names := p.names.Len() + 1
 	a := &assembler{
-		pool: p, options: o, order: make([]uint32, p.records.Len()), byID: make([]uint32, names), threads: make([]uint32, names),
+		Pool: p, limit: limit, order: make([]uint32, p.records.Len()), byID: make([]uint32, names), threads: make([]uint32, names),
 		reasons: make([]string, firstReason), reasonOf: make(map[string]uint32), notes: make(map[uint32][]string),
 	}
 	for i := range a.order {
@@ -113,7 +115,7 @@ func assemble(p *pool, o Options) *Index {
 	slices.SortFunc(a.all, func(p, q uint32) int { return a.byTime(a.head(a.posting(p)), a.head(a.posting(q))) })
 	a.versions()
 	a.dropGone()
-	return &Index{pool: p, made: &a.made, postings: a.all, order: a.order, reasons: a.reasons, notes: a.notes}
+	return &Result{pool: p, made: &a.made, postings: a.all, order: a.order, reasons: a.reasons, notes: a.notes}
 }
 
 func (a *assembler) posting(at uint32) *posting { return a.made.At(at) }
@@ -134,7 +136,7 @@ func (a *assembler) eachRecord() func(yield func(*record) bool) {
 }
 
 // recordsOf goes through the records of a posting.
-func (p *pool) recordsOf(q *posting) func(yield func(*record) bool) {
+func (p *Pool) recordsOf(q *posting) func(yield func(*record) bool) {
 	return func(yield func(*record) bool) {
 		for at := q.records; at > 0; {
 			r := p.record(at)
@@ -282,8 +284,8 @@ func (a *assembler) classify() {
 		case s.numbered && s.n == 0 && r.count == 1 && !a.patch(r, 0).cut && a.patch(r, 0).number() == 0:
 			// A cover that shows a diff against the version before.
 			r.role = coverLetter
-		case int(r.count) > a.options.MaxPatches:
-			a.because(r, fmt.Sprintf("mail with %d patches, limit %d", r.count, a.options.MaxPatches))
+		case int(r.count) > a.limit:
+			a.because(r, fmt.Sprintf("mail with %d patches, limit %d", r.count, a.limit))
 		default:
 			r.role = onePatch
 		}
@@ -293,9 +295,9 @@ func (a *assembler) classify() {
 		if r.role == onePatch {
 			s = a.patch(r, 0).subject
 		}
-		if s.numbered && int(s.total) > a.options.MaxPatches {
+		if s.numbered && int(s.total) > a.limit {
 			r.role = bystander
-			a.because(r, fmt.Sprintf("series of %d patches, limit %d", s.total, a.options.MaxPatches))
+			a.because(r, fmt.Sprintf("series of %d patches, limit %d", s.total, a.limit))
 		}
 	}
 }
@@ -399,7 +401,7 @@ func (a *assembler) several(p *posting, r *record) {
 }
 
 // head is the mail that stands for the posting: the cover, else its first patch.
-func (p *pool) head(q *posting) *record {
+func (p *Pool) head(q *posting) *record {
 	switch {
 	case q.cover > 0:
 		return p.record(q.cover)
@@ -410,4 +412,4 @@ func (p *pool) head(q *posting) *record {
 }
 
 // source is the record that a patch is from.
-func (p *pool) source(at uint32) *record { return p.record(p.found.At(at).from) }
+func (p *Pool) source(at uint32) *record { return p.record(p.found.At(at).from) }

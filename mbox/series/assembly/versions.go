@@ -1,4 +1,4 @@
-package series
+package assembly
 
 import (
 	"fmt"
@@ -125,7 +125,7 @@ func (a *assembler) sameNodes(p, q *posting) bool {
 }
 
 // supersedes is the id that a mail of the posting says it replaces, 0 if none does.
-func (p *pool) supersedes(q *posting) uint32 {
+func (p *Pool) supersedes(q *posting) uint32 {
 	if len(p.replace) == 0 {
 		return 0
 	}
@@ -137,7 +137,7 @@ func (p *pool) supersedes(q *posting) uint32 {
 	return 0
 }
 
-func (p *pool) hasID(q *posting, id uint32) bool {
+func (p *Pool) hasID(q *posting, id uint32) bool {
 	for r := range p.recordsOf(q) {
 		if r.hasID && r.key == id {
 			return true

@@ -1,8 +1,22 @@
-package series
+// Package assembly puts mails together: which form one posting of a series, and
+// which posting is a new version of which. In go messages, of which it has at hand
+// only numbers, hashes and ids, some 250 bytes each; out comes a Result that names
+// series, messages and texts by numbers.
+//
+//	r := pool.Assemble(100)
+//	for i := range r.Len() {
+//		r.Version(i), r.Total(i), r.Cover(i), r.Patches(i) // of series i
+//	}
+//
+// It is the part of mbox/series that decides; what a message says, and reading it
+// back, is the business of others. It depends on the messages alone and not on
+// their order.
+package assembly
 
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"hash/crc32"
 	"strings"
 	"time"
 
@@ -13,7 +27,7 @@ import (
 
 // record is what the collector has at hand of one message; all else is put away.
 // It holds no pointers, as there are hundreds of thousands in an archive: texts are
-// numbers in pool.names, records and patches those in their lists. 0 is none.
+// numbers in Pool.names, records and patches those in their lists. 0 is none.
 type record struct {
 	when      int64  // what it is ordered by, in Unix seconds: its date, unless that cannot be
 	hash      uint64 // of the subject's text or, with a patch, what sent gives
@@ -24,7 +38,7 @@ type record struct {
 	received  uint32 // in Unix seconds; 0 until known
 	bytes     uint32 // of the raw mail
 	sum       uint32 // of the raw mail; orders mails that are alike in all else
-	parents   uint32 // in pool.links: ids, nearest first
+	parents   uint32 // in Pool.links: ids, nearest first
 	patches   uint32 // the first of them
 	count     uint32 // of patches
 	subject   subject
@@ -54,7 +68,7 @@ type found struct {
 	title   uint64 // of the commit message's first line, folded; 0 if that is empty
 	from    uint32 // the record
 	node    uint32 // Mercurial's
-	files   uint32 // in pool.links: hashes of the names
+	files   uint32 // in Pool.links: hashes of the names
 	subject subject
 	marked  bool // the text of its mail calls it a patch
 	cut     bool // by scissors
@@ -73,20 +87,100 @@ func subjectOf(s patch.Subject) subject {
 	}
 }
 
-// pool holds the records of all messages.
-type pool struct {
+// Pool holds the records of all messages.
+type Pool struct {
 	records keep.List[record]
 	found   keep.List[found]
 	links   keep.List[uint32] // lists of numbers, each behind its length
 	names   keep.Names
 	replace map[uint32]uint32 // the id that a record says it replaces
 	covers  map[uint32]uint64 // titles of covers that hold a diff
-	needs   map[uint32]bool   // records that name prerequisites
-	store   *keep.Store
+}
+
+// NewPool makes an empty Pool.
+func NewPool() *Pool {
+	return &Pool{replace: make(map[uint32]uint32), covers: make(map[uint32]uint64)}
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Add takes one message in and gives its number, from 1 in order of arrival. rest
+// is what is kept of it elsewhere, at a place that At gives back; first is the id
+// of the series' first mail, if the mail says it.
+func (p *Pool) Add(m *mbox.Message, rest *keep.Mail, first string, at int64) uint32 {
+	submitter := strings.ToLower(rest.Author.Email)
+	if strings.Contains(strings.ToLower(m.From.Name), " via ") {
+		// A gateway's address stands for many people.
+		submitter += "|" + strings.ToLower(rest.Author.Name)
+	}
+	r := record{
+		when: sent(m).Unix(), at: at, seq: p.records.Len() + 1, key: p.names.Add(m.Key()), hasID: m.ID != "",
+		submitter: p.names.Add(submitter), received: seconds(m.Received),
+		bytes: uint32(len(m.Raw)), sum: crc32.Checksum(m.Raw, castagnoli), subject: subjectOf(rest.Subject),
+		bare: m.From == (mbox.Address{}) && m.Subject == "" && m.ID == "" && len(rest.Patches) > 0,
+	}
+	p.take(&r, rest.Patches)
+	switch {
+	case r.count == 0:
+		r.hash = keep.Hash(fold(rest.Subject.Text))
+	case !m.Date.IsZero():
+		r.hash = keep.Mix(keep.Hash(submitter), uint64(m.Date.Unix()), keep.Hash(rest.Subject.Identity()), p.digest(&r))
+	}
+	if r.count > 0 && r.subject.numbered && r.subject.n == 0 {
+		p.covers[r.seq] = keep.Hash(fold(rest.Subject.Text))
+	}
+	if id := rest.Hints.Supersedes; id != "" {
+		p.replace[r.seq] = p.names.Add(id)
+	}
+	r.parents = p.link(p.parents(m, first))
+	return p.records.Add(r)
+}
+
+// Arrived has the messages of which that is unknown come in at this time.
+func (p *Pool) Arrived(now time.Time) {
+	for i := range p.records.Len() {
+		if r := p.record(i + 1); r.received == 0 {
+			r.received = seconds(now)
+		}
+	}
+}
+
+// parents are the ids that a message refers to, nearest first.
+func (p *Pool) parents(m *mbox.Message, first string) []uint32 {
+	list := make([]uint32, 0, 16)
+	add := func(id string) {
+		if n := p.names.Add(id); n > 0 {
+			list = append(list, n)
+		}
+	}
+	add(first)
+	for i := len(m.InReplyTo) - 1; i >= 0; i-- {
+		add(m.InReplyTo[i])
+	}
+	for i := len(m.References) - 1; i >= 0 && len(list) < 100; i-- {
+		add(m.References[i])
+	}
+	return list
+}
+
+// sent is when a mail was sent, for putting mails in order: its Date, or when it
+// was received if there is none or the two are a week apart. Clocks of senders are
+// wrong, and some dates are those of a commit.
+func sent(m *mbox.Message) time.Time {
+	received := m.Received
+	if received.IsZero() && m.Date.IsZero() {
+		line := m.Header("Received")
+		received = mbox.ParseDate(strings.TrimSpace(line[strings.LastIndexByte(line, ';')+1:]))
+	}
+	apart := m.Date.Sub(received).Abs()
+	if !received.IsZero() && (m.Date.IsZero() || apart > 7*24*time.Hour) {
+		return received
+	}
+	return m.Date
 }
 
 // link keeps a list of numbers.
-func (p *pool) link(list []uint32) uint32 {
+func (p *Pool) link(list []uint32) uint32 {
 	if len(list) == 0 {
 		return 0
 	}
@@ -98,7 +192,7 @@ func (p *pool) link(list []uint32) uint32 {
 }
 
 // linked goes through a list of numbers.
-func (p *pool) linked(at uint32) func(yield func(uint32) bool) {
+func (p *Pool) linked(at uint32) func(yield func(uint32) bool) {
 	return func(yield func(uint32) bool) {
 		if at == 0 {
 			return
@@ -111,13 +205,13 @@ func (p *pool) linked(at uint32) func(yield func(uint32) bool) {
 	}
 }
 
-func (p *pool) record(at uint32) *record { return p.records.At(at) }
+func (p *Pool) record(at uint32) *record { return p.records.At(at) }
 
 // patch is the i-th patch of a record.
-func (p *pool) patch(r *record, i uint32) *found { return p.found.At(r.patches + i) }
+func (p *Pool) patch(r *record, i uint32) *found { return p.found.At(r.patches + i) }
 
 // digest tells whether two mails hold the same change or, without one, subject.
-func (p *pool) digest(r *record) uint64 {
+func (p *Pool) digest(r *record) uint64 {
 	if r.count == 0 {
 		return r.hash
 	}
@@ -129,7 +223,7 @@ func (p *pool) digest(r *record) uint64 {
 }
 
 // title is a hash of a cover's title; 0 if that is empty.
-func (p *pool) title(cover uint32) uint64 {
+func (p *Pool) title(cover uint32) uint64 {
 	if r := p.record(cover); r.count == 0 {
 		return r.hash
 	}
@@ -145,7 +239,7 @@ func (r *record) sent() uint64 {
 }
 
 // id is the record's Message-ID, "" if it has none.
-func (p *pool) id(r *record) string {
+func (p *Pool) id(r *record) string {
 	if !r.hasID {
 		return ""
 	}
@@ -156,7 +250,7 @@ func (p *pool) id(r *record) string {
 func (r *record) threaded() bool { return r.parents > 0 }
 
 // byTime orders records by date, then by what does not depend on arrival.
-func (p *pool) byTime(a, b *record) int {
+func (p *Pool) byTime(a, b *record) int {
 	switch {
 	case a == b:
 		return 0
@@ -182,7 +276,7 @@ func order[T int64 | uint32](a, b T) int {
 }
 
 // take keeps what is at hand of a mail's patches.
-func (p *pool) take(r *record, patches []patch.Found) {
+func (p *Pool) take(r *record, patches []patch.Found) {
 	r.count = uint32(len(patches))
 	for i := range patches {
 		f := &patches[i]
