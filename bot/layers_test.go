@@ -31,6 +31,7 @@ var layer = map[string]int{
 	"mbox/tree/overlay":     16,
 	"mbox/tree/checkout":    17,
 	"mbox/series/patch":     15, // the part of mbox/series that knows one mail alone
+	"mbox/series/assembly":  17, // the part of mbox/series that decides
 	"mbox/series/keep":      16, // the part of mbox/series that knows no series
 	"mbox/series/spill":     0,
 	"bench/clone":           0,
