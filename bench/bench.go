@@ -209,6 +209,7 @@ var (
 	Sys    = Metric{Name: "sys", Unit: Second, Better: Lower}
 	RSS    = Metric{Name: "rss", Unit: Byte, Better: Lower, Tested: true, MarginAbs: 256 << 10}
 	Size   = Metric{Name: "size", Unit: Byte, Better: Lower, MarginAbs: 256 << 10}
+	Tree   = Metric{Name: "rss_tree", Unit: Byte, Better: Lower, MarginAbs: 256 << 10} // of all processes at once
 	Faults = Metric{Name: "faults", Unit: Count, Better: Lower}
 )
 

@@ -31,11 +31,11 @@ func MetricFor(name, unit string) Metric {
 }
 
 var known = []Metric{
-	Wall, CPU, User, Sys, RSS, Size, Faults,
+	Wall, CPU, User, Sys, RSS, Size, Tree, Faults,
 	Slowdown,
 	{Name: "switches", Unit: Count, Better: Lower},
-	{Name: "reads", Unit: Count, Better: Lower},
-	{Name: "writes", Unit: Count, Better: Lower},
+	{Name: "reads", Unit: Byte, Better: Lower},
+	{Name: "writes", Unit: Byte, Better: Lower},
 	{Name: "heap", Unit: Byte, Better: Lower, Exact: true, Tested: true},
 	{Name: "malloc", Unit: Byte, Better: Lower, Exact: true, Tested: true},
 	{Name: "allocs", Unit: Count, Better: Lower, Exact: true, Tested: true},

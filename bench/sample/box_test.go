@@ -145,7 +145,7 @@ func testBoxes(t *testing.T, sb *sandbox.Sandbox) {
 			{Name: "add", Run: bench.Program{Line: `./kit work; cat "$TMPDIR/state" > "$TMPDIR/more"`}},
 			{
 				Name: "serve", Run: bench.Program{Line: `cat "$TMPDIR/more" > "$TMPDIR/up"; exec sleep 1000`}, Background: true,
-				Ready: bench.Program{Line: `test -e "$TMPDIR/up"`},
+				Ready: bench.Program{Line: `test -s "$TMPDIR/up"`},
 			},
 			{Name: "pull", Run: bench.Program{Line: `grep ready "$TMPDIR/up"; ./kit cat < words >"$TMPDIR/copy$COPY"`}, Parallel: 3},
 			{Name: "look", Run: bench.Program{Line: `cmp "$TMPDIR/copy1" "$TMPDIR/copy3"`}},

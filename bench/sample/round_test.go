@@ -81,10 +81,11 @@ func TestRoundSamples(t *testing.T) {
 		line("sys", "s", 0.02, nil),
 		line("rss", "B", 2<<20, nil),
 		line("size", "B", 5<<20, nil),
+		line("rss_tree", "B", 3<<20, nil),
 		line("faults", "1", 100, nil),
 		line("switches", "1", 7, nil),
-		line("reads", "1", 8, nil),
-		line("writes", "1", 16, nil),
+		line("reads", "B", 8, nil),
+		line("writes", "B", 16, nil),
 	}
 	if d := cmp.Diff(want, base); d != "" {
 		t.Errorf("samples (-want +got):\n%s", d)
@@ -114,6 +115,7 @@ func TestRoundParsed(t *testing.T) {
 	want := []string{
 		"hash{n=3} rss 2.097152e+06 B 0",
 		"hash{n=3} size 5.24288e+06 B 0",
+		"hash{n=3} rss_tree 3.145728e+06 B 0",
 		"hash/Encode/n=5{n=3} sec/op 2e-06 s 2",
 		"hash/Encode/n=5{n=3} B/s 3e+06 B/s 0",
 		"hash/Encode/n=5{n=3} B/op 16 B 0",

@@ -44,6 +44,7 @@ type outcome struct {
 	wall, started time.Duration // started: when the last group of programs was
 	pressure      time.Duration // negative if unknown
 	stops, left   int
+	untraced      string // why peaks were not read; ""
 }
 
 // measure runs a benchmark once. When the box breaks, which is our fault and not
@@ -284,6 +285,7 @@ func (s *Sampler) check(ctx context.Context, sl *slot, st *state, t plan.Take, r
 // slowest counts.
 func (o *outcome) add(r sandbox.Result, j plan.Job) {
 	o.stops += r.Stops
+	o.untraced = cmp.Or(o.untraced, r.Untraced)
 	o.left += r.Left
 	if j.Background {
 		return // its time is that of the program that uses it
@@ -500,8 +502,8 @@ func (s *Sampler) learnTrace(ctx context.Context) error {
 				return err
 			}
 			switch {
-			case o.failed != nil && trace:
-				s.noPeaks, s.traceKnown = o.failed.String(), true
+			case o.untraced != "":
+				s.noPeaks, s.traceKnown = o.untraced, true
 				return nil
 			case o.failed != nil:
 				return fmt.Errorf("sample: a box cannot run sh and kill: %s: %s", o.failed, strings.TrimSpace(o.log))

@@ -103,7 +103,7 @@ func (b *fakeBox) do(ctx context.Context, c sandbox.Command) (sandbox.Result, er
 		r := sandbox.Result{Wall: 50 * time.Millisecond}
 		if c.Peaks {
 			if l.noTrace {
-				return sandbox.Result{NotStarted: "ptrace: operation not permitted"}, nil
+				return sandbox.Result{Untraced: "ptrace: operation not permitted"}, nil
 			}
 			r.Stops = 100
 			r.Wall += 100 * l.stopCost / heavyStop
@@ -127,7 +127,7 @@ func (b *fakeBox) do(ctx context.Context, c sandbox.Command) (sandbox.Result, er
 	r, err := l.program(b.v, n, c)
 	b.dead = errors.Is(err, errGone)
 	if !c.Peaks {
-		r.RSSBytes, r.SizeBytes, r.Stops = 0, 0, 0
+		r.RSSBytes, r.SizeBytes, r.RSSSumBytes, r.Stops, r.ReadBytes, r.WrittenBytes = 0, 0, 0, 0, -1, -1
 	}
 	return r, err
 }
@@ -174,8 +174,8 @@ func newLab(t *testing.T, n int, b bench.Benchmark, l *fakeLab) (*fakeLab, *Samp
 func fine() sandbox.Result {
 	return sandbox.Result{
 		Wall: 100 * time.Millisecond, User: 60 * time.Millisecond, Sys: 20 * time.Millisecond,
-		RSSBytes: 2 << 20, SizeBytes: 5 << 20, Faults: 90, MajorFaults: 10, Voluntary: 3, Involuntary: 4,
-		ReadBlocks: 8, WriteBlocks: 16, Processes: 1, Stops: 3, PressureNS: 1000, StdoutSHA256: "same",
+		RSSBytes: 2 << 20, SizeBytes: 5 << 20, RSSSumBytes: 3 << 20, Faults: 90, MajorFaults: 10, Voluntary: 3, Involuntary: 4,
+		ReadBytes: 8, WrittenBytes: 16, Processes: 1, Stops: 3, PressureNS: 1000, StdoutSHA256: "same",
 	}
 }
 

@@ -331,7 +331,7 @@ func TestWarmUp(t *testing.T) {
 		{
 			name: "no trace", bench: plainBench, working: 3,
 			lab:      fakeLab{program: only(nil), noTrace: true},
-			warnings: []string{"hash{n=3}: peaks of memory cannot be read on this machine: could not be started: ptrace: operation not permitted"},
+			warnings: []string{"hash{n=3}: peaks of memory cannot be read on this machine: ptrace: operation not permitted"},
 		},
 	}
 	for _, tt := range tests {

@@ -34,7 +34,7 @@ const (
 )
 
 var (
-	metrics        = append([]string{"wall", "cpu", "user", "sys", "rss", "size", "faults", "switches", "reads", "writes"}, counter.Metrics()...)
+	metrics        = append([]string{"wall", "cpu", "user", "sys", "rss", "size", "rss_tree", "faults", "switches", "reads", "writes"}, counter.Metrics()...)
 	fileName       = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
 	variable       = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	ownedVariables = []string{"SRC", "OUT", "FIXTURES", "COPY"}

@@ -9,12 +9,14 @@ import (
 
 // Figures are what the programs of a row did in one run.
 type Figures struct {
-	Wall, User, Sys                 time.Duration
-	RSS, Size                       int64 // B, peaks
-	Peaks                           bool  // the peaks are known
-	Faults, Switches, Reads, Writes int64
-	Involuntary                     int64
-	PressureNS                      int64 // -1 for unknown
+	Wall, User, Sys  time.Duration
+	RSS, Size, Tree  int64 // B, peaks; Tree is that of rss over all processes
+	Peaks            bool  // the peaks are known
+	Faults, Switches int64
+	Read, Written    int64 // B
+	Bytes            bool  // what was read and written is known
+	Involuntary      int64
+	PressureNS       int64 // -1 for unknown
 	// Slowdown is how many times as long as alone the programs took beside others;
 	// 0 for a row that is not run alone.
 	Slowdown float64
@@ -61,8 +63,9 @@ func (f *Figures) with(o Figures) *Figures {
 		return &o
 	}
 	f.Wall, f.User, f.Sys = max(f.Wall, o.Wall), f.User+o.User, f.Sys+o.Sys
-	f.RSS, f.Size, f.Peaks = f.RSS+o.RSS, f.Size+o.Size, f.Peaks && o.Peaks
-	f.Faults, f.Switches, f.Reads, f.Writes = f.Faults+o.Faults, f.Switches+o.Switches, f.Reads+o.Reads, f.Writes+o.Writes
+	f.RSS, f.Size, f.Tree, f.Peaks = f.RSS+o.RSS, f.Size+o.Size, f.Tree+o.Tree, f.Peaks && o.Peaks
+	f.Faults, f.Switches = f.Faults+o.Faults, f.Switches+o.Switches
+	f.Read, f.Written, f.Bytes = f.Read+o.Read, f.Written+o.Written, f.Bytes && o.Bytes
 	f.Involuntary += o.Involuntary
 	f.PressureNS = max(f.PressureNS, o.PressureNS)
 	return f
@@ -73,8 +76,9 @@ func (f *Figures) minus(o *Figures) *Figures {
 	d := *f
 	d.Less = o
 	d.Wall, d.User, d.Sys = f.Wall-o.Wall, f.User-o.User, f.Sys-o.Sys
-	d.RSS, d.Size, d.Peaks = f.RSS-o.RSS, f.Size-o.Size, f.Peaks && o.Peaks
-	d.Faults, d.Switches, d.Reads, d.Writes = f.Faults-o.Faults, f.Switches-o.Switches, f.Reads-o.Reads, f.Writes-o.Writes
+	d.RSS, d.Size, d.Tree, d.Peaks = f.RSS-o.RSS, f.Size-o.Size, f.Tree-o.Tree, f.Peaks && o.Peaks
+	d.Faults, d.Switches = f.Faults-o.Faults, f.Switches-o.Switches
+	d.Read, d.Written, d.Bytes = f.Read-o.Read, f.Written-o.Written, f.Bytes && o.Bytes
 	return &d
 }
 
@@ -82,11 +86,13 @@ func figuresOf(r sandbox.Result) Figures {
 	return Figures{
 		Wall: r.Wall, User: r.User, Sys: r.Sys,
 		// A peak of 0 could not be read: it never means that there was nothing.
-		RSS: r.RSSBytes, Size: r.SizeBytes, Peaks: r.RSSBytes > 0 && r.SizeBytes > 0,
+		RSS: r.RSSBytes, Size: r.SizeBytes, Tree: r.RSSSumBytes, Peaks: r.RSSBytes > 0 && r.SizeBytes > 0,
 		// Whether a page fault needs the disk hangs on the page cache; that it
 		// happens does not.
 		Faults:   r.Faults + r.MajorFaults,
-		Switches: r.Voluntary + r.Involuntary, Reads: r.ReadBlocks, Writes: r.WriteBlocks,
+		Switches: r.Voluntary + r.Involuntary,
+		// Likewise what a program reads and writes, and not what of it a disk does.
+		Read: r.ReadBytes, Written: r.WrittenBytes, Bytes: r.ReadBytes >= 0 && r.WrittenBytes >= 0,
 		Involuntary: r.Involuntary, PressureNS: r.PressureNS,
 	}
 }
@@ -119,9 +125,12 @@ func (f Figures) List() []Figure {
 	list = append(list, f.Memory()...)
 	list = append(list,
 		Figure{bench.Faults.Name, bench.Count, float64(f.Faults), nil},
-		Figure{"switches", bench.Count, float64(f.Switches), nil},
-		Figure{"reads", bench.Count, float64(f.Reads), nil},
-		Figure{"writes", bench.Count, float64(f.Writes), nil})
+		Figure{"switches", bench.Count, float64(f.Switches), nil})
+	if f.Bytes {
+		list = append(list,
+			Figure{"reads", bench.Byte, float64(f.Read), nil},
+			Figure{"writes", bench.Byte, float64(f.Written), nil})
+	}
 	if f.Slowdown > 0 {
 		list = append(list, Figure{bench.Slowdown.Name, bench.Slowdown.Unit, f.Slowdown, nil})
 	}
@@ -143,12 +152,15 @@ func (f Figures) Memory() []Figure {
 	return []Figure{
 		{bench.RSS.Name, bench.Byte, float64(f.RSS), nil},
 		{bench.Size.Name, bench.Byte, float64(f.Size), nil},
+		{bench.Tree.Name, bench.Byte, float64(f.Tree), nil},
 	}
 }
 
-// TakePeaks takes the peaks of memory from another run of the same programs.
+// TakePeaks takes the peaks of memory, and the bytes read and written, which the
+// same trace tells, from another run of the same programs.
 func (f *Figures) TakePeaks(o Figures) {
-	f.RSS, f.Size, f.Peaks = o.RSS, o.Size, o.Peaks
+	f.RSS, f.Size, f.Tree, f.Peaks = o.RSS, o.Size, o.Tree, o.Peaks
+	f.Read, f.Written, f.Bytes = o.Read, o.Written, o.Bytes
 	if f.Less != nil && o.Less != nil {
 		f.Less.TakePeaks(*o.Less)
 	}

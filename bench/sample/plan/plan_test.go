@@ -161,12 +161,13 @@ func TestFigures(t *testing.T) {
 	result := func(n int64) sandbox.Result {
 		d := time.Duration(n) * time.Second
 		return sandbox.Result{
-			Wall: d, User: d, Sys: d, RSSBytes: n, SizeBytes: n, Faults: n, Voluntary: n, Involuntary: n, ReadBlocks: n, WriteBlocks: n, PressureNS: n,
+			Wall: d, User: d, Sys: d, RSSBytes: n, SizeBytes: n, RSSSumBytes: n, Faults: n, Voluntary: n, Involuntary: n,
+			ReadBytes: n, WrittenBytes: n, PressureNS: n,
 		}
 	}
 	untraced := func(n int64) sandbox.Result {
 		r := result(n)
-		r.RSSBytes, r.SizeBytes = 0, 0
+		r.RSSBytes, r.SizeBytes, r.RSSSumBytes, r.ReadBytes, r.WrittenBytes = 0, 0, 0, -1, -1
 		return r
 	}
 	single := bench.Benchmark{Name: "a", Run: line("a")}
@@ -179,29 +180,29 @@ func TestFigures(t *testing.T) {
 		results [][]sandbox.Result
 		want    []string // of each row
 	}{
-		{"one program", single, [][]sandbox.Result{{result(2)}}, []string{"wall 2 cpu 4 user 2 sys 2 rss 2 size 2 faults 2 switches 4 reads 2 writes 2"}},
-		{"no peaks", single, [][]sandbox.Result{{untraced(2)}}, []string{"wall 2 cpu 4 user 2 sys 2 faults 2 switches 4 reads 2 writes 2"}},
+		{"one program", single, [][]sandbox.Result{{result(2)}}, []string{"wall 2 cpu 4 user 2 sys 2 rss 2 size 2 rss_tree 2 faults 2 switches 4 reads 2 writes 2"}},
+		{"no peaks", single, [][]sandbox.Result{{untraced(2)}}, []string{"wall 2 cpu 4 user 2 sys 2 faults 2 switches 4"}},
 		{
 			"copies: the slowest and the sum", parallel, [][]sandbox.Result{{result(2), result(7), result(3)}},
-			[]string{"wall 7 cpu 24 user 12 sys 12 rss 12 size 12 faults 12 switches 24 reads 12 writes 12"},
+			[]string{"wall 7 cpu 24 user 12 sys 12 rss 12 size 12 rss_tree 12 faults 12 switches 24 reads 12 writes 12"},
 		},
 		{
 			"copies, one without peaks", parallel, [][]sandbox.Result{{result(2), untraced(7), result(3)}},
-			[]string{"wall 7 cpu 24 user 12 sys 12 faults 12 switches 24 reads 12 writes 12"},
+			[]string{"wall 7 cpu 24 user 12 sys 12 faults 12 switches 24"},
 		},
 		{
 			"less the baseline, also below nothing", less, [][]sandbox.Result{{result(5)}, {result(3)}},
-			[]string{"wall -2 cpu -4 user -2 sys -2 rss -2 size -2 faults -2 switches -4 reads -2 writes -2 baseline-wall 5 baseline-cpu 10 baseline-rss 5"},
+			[]string{"wall -2 cpu -4 user -2 sys -2 rss -2 size -2 rss_tree -2 faults -2 switches -4 reads -2 writes -2 baseline-wall 5 baseline-cpu 10 baseline-rss 5"},
 		},
 		{
 			"less a baseline without peaks", less, [][]sandbox.Result{{untraced(5)}, {result(8)}},
-			[]string{"wall 3 cpu 6 user 3 sys 3 faults 3 switches 6 reads 3 writes 3 baseline-wall 5 baseline-cpu 10"},
+			[]string{"wall 3 cpu 6 user 3 sys 3 faults 3 switches 6 baseline-wall 5 baseline-cpu 10"},
 		},
 		{
 			"together", group, [][]sandbox.Result{{result(2)}, {result(4)}, {result(3), result(5)}},
 			[]string{
-				"wall 3 cpu 6 user 3 sys 3 rss 3 size 3 faults 3 switches 6 reads 3 writes 3 slowdown 1.5",
-				"wall 5 cpu 10 user 5 sys 5 rss 5 size 5 faults 5 switches 10 reads 5 writes 5 slowdown 1.25",
+				"wall 3 cpu 6 user 3 sys 3 rss 3 size 3 rss_tree 3 faults 3 switches 6 reads 3 writes 3 slowdown 1.5",
+				"wall 5 cpu 10 user 5 sys 5 rss 5 size 5 rss_tree 5 faults 5 switches 10 reads 5 writes 5 slowdown 1.25",
 			},
 		},
 	}
