@@ -16,37 +16,46 @@ import (
 
 func median(d []time.Duration) time.Duration {
 	slices.Sort(d)
-	return d[len(d)/4]
+	return d[len(d)/2]
 }
 
-// BenchmarkStart is the start and the end of a box; start-ns is the start alone.
+// BenchmarkStart is what starts cost. A box, bounded by a group where there are
+// any and by rlimits: start-ns is until its runner answers, ns/op with its end.
+// A program, `true`: started by this process as bare as Go can, and in a running
+// box, in turn, since the machine's speed drifts. figure is what is reported as
+// Wall, against the bare one; whole is all that the bot waits for, to the empty
+// /tmp.
 func BenchmarkStart(b *testing.B) {
-	s := openBoxed(b)
-	var took []time.Duration
-	for b.Loop() {
-		begin := time.Now()
-		r, err := s.Start(context.Background(), Box{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		took = append(took, time.Since(begin))
-		if err := r.Close(); err != nil {
-			b.Fatal(err)
-		}
+	for _, grouped := range []bool{true, false} {
+		b.Run("box/group="+strconv.FormatBool(grouped), func(b *testing.B) {
+			s := openBoxed(b)
+			if !grouped {
+				s = openUngrouped(b)
+			} else if s.groups == nil {
+				b.Skip(s.Facts().Lost)
+			}
+			var took []time.Duration
+			for b.Loop() {
+				begin := time.Now()
+				r, err := s.Start(context.Background(), Box{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(begin))
+				if err := r.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(median(took)), "start-ns/op")
+		})
 	}
-	b.ReportMetric(float64(median(took)), "start-ns/op")
-}
-
-// BenchmarkTrue compares `true` started by this process, as bare as Go can, with
-// a run in a box. wall-ns is the median of what is reported as Wall: figures,
-// while ns/op has all that a run costs, to the empty /tmp.
-func BenchmarkTrue(b *testing.B) {
-	b.Run("bare", func(b *testing.B) {
+	b.Run("program", func(b *testing.B) {
 		path, err := exec.LookPath("true")
 		if err != nil {
 			b.Fatal(err)
 		}
-		var took []time.Duration
+		r := start(b, openBoxed(b), Box{})
+		took := map[string][]time.Duration{}
 		for b.Loop() {
 			begin := time.Now()
 			pid, err := syscall.ForkExec(path, []string{"true"}, &syscall.ProcAttr{})
@@ -56,20 +65,23 @@ func BenchmarkTrue(b *testing.B) {
 			if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
 				b.Fatal(err)
 			}
-			took = append(took, time.Since(begin))
-		}
-		b.ReportMetric(float64(median(took)), "wall-ns/op")
-	})
-	for _, peaks := range []bool{false, true} {
-		b.Run("box/peaks="+strconv.FormatBool(peaks), func(b *testing.B) {
-			r := start(b, openBoxed(b), Box{})
-			var took []time.Duration
-			for b.Loop() {
-				took = append(took, do(b, r, Command{Args: []string{"true"}, Peaks: peaks}).Wall)
+			took["bare"] = append(took["bare"], time.Since(begin))
+			for _, peaks := range []bool{false, true} {
+				begin := time.Now()
+				wall := do(b, r, Command{Args: []string{"true"}, Peaks: peaks}).Wall
+				name := "peaks=" + strconv.FormatBool(peaks)
+				took["figure/"+name] = append(took["figure/"+name], wall)
+				took["whole/"+name] = append(took["whole/"+name], time.Since(begin))
 			}
-			b.ReportMetric(float64(median(took)), "wall-ns/op")
-		})
-	}
+		}
+		bare := float64(median(took["bare"]))
+		b.ReportMetric(bare, "bare-ns/op")
+		for name, d := range took {
+			if name != "bare" {
+				b.ReportMetric(float64(median(d))/bare, name+"/bare")
+			}
+		}
+	})
 }
 
 // BenchmarkTrace is the cost of following a program that forks a lot. Wall and

@@ -32,7 +32,8 @@ func bounds(t *testing.T, test func(*testing.T, *Sandbox)) {
 }
 
 // openUngrouped gives a sandbox whose boxes rlimits bound.
-func openUngrouped(t *testing.T) *Sandbox {
+func openUngrouped(t testing.TB) *Sandbox {
+	t.Helper()
 	s := openBoxed(t)
 	if s.groups != nil {
 		if err := s.groups.Close(); err != nil {
