@@ -47,13 +47,15 @@ func effectText(c bench.Comparison, ch float64, before string, made bool) string
 		}
 		return b
 	}
-	use, get := "uses ", "gets "
+	use, get, copies := "uses ", "gets ", "copies "
 	if made {
-		use, get = "use ", ""
+		use, get, copies = "use ", "", "copy "
 	}
 	switch {
 	case c.Metric == bench.RSS.Name || c.Metric == "heap" || c.Metric == "malloc" || c.Unit == "B/op":
 		return use + size + pick("more ", "less ") + "memory (" + c.Metric + ")"
+	case c.Metric == "copied":
+		return copies + size + pick("more", "less") + " memory (" + c.Metric + ")"
 	case c.Unit == bench.Second || strings.HasSuffix(c.Unit, "s/op") || strings.HasSuffix(c.Unit, "sec/op"):
 		return get + size + pick("slower", "faster") + " (" + c.Metric + ")"
 	case strings.HasSuffix(c.Unit, "/s"):

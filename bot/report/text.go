@@ -435,10 +435,10 @@ func (r *renderer) totalVerdict(v bench.Verdict) string {
 // interval stands behind a change in a table.
 func interval(w rows.Row, c figure.Change) string {
 	switch {
-	case c.Lo != "":
-		return "(" + c.Lo + " .. " + c.Hi + ")"
 	case w.Exact && c.Middle != "-":
 		return "(exact)"
+	case c.Lo != "":
+		return "(" + c.Lo + " .. " + c.Hi + ")"
 	}
 	return ""
 }
