@@ -62,6 +62,59 @@ index 0000000..ce01362
 +hello
 `
 
+// TestFuzz leaves context out only where nothing better is to be had, and says so.
+func TestFuzz(t *testing.T) {
+	dir := newRepo(t)
+	put(t, dir, map[string]string{"a.c": lines(20), "sums": "one\ntwo\nthree\nfour\nfive\n", "gone": "x\ny\n"})
+	base := mbox.Base{Commit: commit(t, dir, "base"), How: mbox.HowFlag}
+	blob := git(t, dir, "rev-parse", "HEAD:sums")
+	put(t, dir, map[string]string{"sums": "ONE\ntwo\nthree\nfour\nfive\n"})
+	drifted := mbox.Base{Commit: commit(t, dir, "drifted"), How: mbox.HowFlag}
+	r := open(t, dir)
+	const (
+		body    = "--- a/sums\n+++ b/sums\n@@ -1,4 +1,4 @@\n one\n-two\n+TWO\n three\n four\n"
+		offset  = "--- a/a.c\n+++ b/a.c\n@@ -8,3 +8,3 @@\n line j\n-line k\n+line K\n line l\n"
+		notGood = "--- a/sums\n+++ b/sums\n@@ -1,4 +1,4 @@\n one\n-zwei\n+TWO\n three\n four\n"
+		there   = "--- a/sums\n+++ b/sums\n@@ -1,4 +1,4 @@\n-one\n+ONE\n two\n three\n four\n"
+		deletes = "--- a/gone\n+++ /dev/null\n@@ -1,3 +0,0 @@\n-x\n-y\n-z\n"
+		// Its blob is known, so that it can be merged, but one is a neighbour.
+		merge = "--- a/sums\n+++ b/sums\n@@ -1,5 +1,5 @@\n one\n two\n three\n-four\n+FOUR\n five\n"
+	)
+	index := "diff --git a/sums b/sums\nindex " + blob + ".." + strings.Repeat("12", 20) + " 100644\n"
+	for _, c := range []struct {
+		name  string
+		base  mbox.Base
+		diff  string
+		fuzz  int
+		how   string // "" for a conflict
+		notes []string
+	}{
+		{"clean", base, body, 3, "clean", nil},
+		{"offset", base, offset, 3, "offset", []string{"a.c: hunk 1 applied at an offset of +2 lines"}},
+		{"merged", drifted, index + merge, 3, "three-way", nil},
+		{"not asked for", drifted, body, 0, "", nil},
+		{"too little", drifted, strings.Replace(merge, "two", "zwei", 1), 1, "", nil},
+		{"fuzz", drifted, body, 2, "fuzz", []string{"sums: hunk 1 applied with fuzz 2 at an offset of +0 lines: not all of its context is in the file"}},
+		{"not what it changes", drifted, notGood, 3, "", nil},
+		{"in the base already", drifted, there, 3, "clean", []string{"the patch is in the base already"}},
+		{"deletes another file than there is", base, deletes, 3, "", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			st, err := r.Apply(t.Context(), c.base, one(c.diff), tree.Options{Fuzz: c.fuzz})
+			if err != nil {
+				t.Fatal(err)
+			}
+			how, notes := "", []string{}
+			if st.Conflict == nil {
+				how, notes = st.Steps[0].How, st.Steps[0].Notes
+			}
+			if how != c.how || c.notes != nil && !cmp.Equal(notes, c.notes) {
+				t.Errorf("%q with notes %q, want %q with %q; conflict %+v", how, notes, c.how, c.notes, st.Conflict)
+			}
+		})
+	}
+}
+
 // TestRefused holds every kind of patch that must not apply against the reason
 // that it gives. A name that is refused leaves nothing applied.
 func TestRefused(t *testing.T) {
