@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +58,47 @@ func entries[T any](list []T) iter.Seq2[T, error] {
 				return
 			}
 		}
+	}
+}
+
+// TestShowSpills lists mail with more text than is held in memory, and leaves
+// nothing behind in the folder that the text went to.
+func TestShowSpills(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	var box strings.Builder
+	var want []string
+	for i := range 600 {
+		message := fmt.Sprintf("change %d\n\n%s", i, strings.Repeat(fmt.Sprintf("Why it is done, %d.\n", i), 600))
+		want = append(want, message)
+		subject, why, _ := strings.Cut(message, "\n\n")
+		fmt.Fprintf(&box, "From a@example.org Mon Nov  2 09:00:00 2026\nFrom: A Tester <tester@example.org>\nMessage-ID: <%d@example.org>\nDate: Mon, 2 Nov 2026 09:%02d:%02d +0000\nSubject: [PATCH] %s\n\n%s---\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-%d\n+x\n\n",
+			i, i/60, i%60, subject, why, i)
+	}
+	var out, errs bytes.Buffer
+	if status := run([]string{"show", "--json", "-"}, &terminal{strings.NewReader(box.String()), &out, &errs}); status != statusDone {
+		t.Fatalf("status %d: %s", status, &errs)
+	}
+	var l mbox.Listing
+	if err := json.Unmarshal(out.Bytes(), &l); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range l.Series {
+		got = append(got, s.Patches[0].Message)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("messages (-want +got):\n%s", d)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left in TMPDIR: %v, %v", left, err)
+	}
+
+	t.Setenv("TMPDIR", filepath.Join(dir, "gone"))
+	errs.Reset()
+	status := run([]string{"show", "--json", "-"}, &terminal{strings.NewReader(box.String()), &out, &errs})
+	if status != statusOurs || !strings.Contains(errs.String(), "open a temporary file in "+filepath.Join(dir, "gone")) {
+		t.Errorf("status %d, want %d; %s", status, statusOurs, &errs)
 	}
 }
 
