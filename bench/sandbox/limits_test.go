@@ -52,7 +52,7 @@ func TestLimits(t *testing.T) {
 		small, known := knownBox(t, s, Limits{MemoryBytes: minMemoryBytes, Processes: 64, DiskBytes: 8 << 20, OutputBytes: 1 << 20})
 		large, _ := knownBox(t, s, Limits{MemoryBytes: minMemoryBytes, OutputBytes: 1 << 20})
 		sh := func(line string) Command { return Command{Args: []string{"sh", "-c", line}} }
-		timed := func(c Command) Command { c.Timeout = time.Second; return c }
+		timed := func(c Command) Command { c.Timeout = 2 * time.Second; return c }
 		for _, tt := range []struct {
 			name  string
 			r     *Runner
@@ -67,7 +67,7 @@ func TestLimits(t *testing.T) {
 			{"memory below a shell that goes on", small, sh(known + " hog; true"), "out of memory: limit 256 MiB", "", "mmap: Cannot allocate memory"},
 			{"many that are small", small, Command{Args: []string{known, "herd", "50", "8000000"}}, "out of memory: limit 256 MiB", "-", ""},
 			{"memory in files", large, sh("exec cat /dev/zero >/tmp/x"), "out of memory: limit 256 MiB", "-", ""},
-			{"a fork bomb", small, timed(sh("b() { b | b & }; b; sleep 100")), "process limit 64|process limit 64, then timed out after 1 s", "|timed out after 1 s", "fork"},
+			{"a fork bomb", small, timed(sh("b() { b | b & }; b; sleep 100")), "process limit 64|process limit 64, then timed out after 2 s", "|timed out after 2 s", "fork"},
 			{"too many processes, then the end", small, sh("i=0; while [ $i -lt 100 ]; do sleep 100 & i=$((i+1)); done"), "process limit 64", "", "fork"},
 			{"disk", small, sh("exec cat /dev/zero >/tmp/x"), "disk full: no more than 8 MiB in /tmp", "disk full: no more than 8 MiB in /tmp", ""},
 			{"shared memory", small, sh("exec cat /dev/zero >/dev/shm/x"), "disk full: no more than 64 MiB in /dev/shm", "disk full: no more than 64 MiB in /dev/shm", ""},
@@ -75,7 +75,7 @@ func TestLimits(t *testing.T) {
 			{"core", small, sh("ulimit -c"), "", "", "0\n"},
 			{"endless output", small, Command{Args: []string{"yes"}}, "printed more than 1 MiB", "printed more than 1 MiB", ""},
 			{"deaf and in sessions of its own", small, timed(sh("trap '' TERM INT HUP; setsid sh -c 'trap \"\" TERM; sleep 1000' & (setsid sleep 1000 &); sleep 1000")),
-				"timed out after 1 s", "timed out after 1 s", ""},
+				"timed out after 2 s", "timed out after 2 s", ""},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				want := tt.other
@@ -243,7 +243,7 @@ func TestNoGroup(t *testing.T) {
 			findGroups = tt.find
 			s := openBoxed(t)
 			f := s.Facts()
-			if f.Bounds != "rlimits" || !strings.HasSuffix(f.Name, ", rlimits") || !strings.Contains(f.Lost, tt.lost) || !strings.HasPrefix(f.Lost, "memory is bounded for each process") {
+			if f.Bounds != "rlimits" || !strings.HasSuffix(f.Name, ", rlimits (memory of each process alone)") || !strings.Contains(f.Lost, tt.lost) || !strings.HasPrefix(f.Lost, "memory is bounded for each process") {
 				t.Errorf("%+v", f)
 			}
 			if res := do(t, start(t, s, Box{}), Command{Args: []string{"true"}}); !res.OK() {

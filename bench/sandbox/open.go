@@ -123,7 +123,7 @@ func (s *Sandbox) testBounds(ctx context.Context) error {
 	if err := s.selfTest(ctx); err != nil {
 		return err
 	}
-	s.facts.Name += ", rlimits"
+	s.facts.Name += ", rlimits (memory of each process alone)"
 	s.facts.Lost = "memory is bounded for each process and not for the box, and results do not say that memory or processes ran out: " + missing.Error()
 	return nil
 }

@@ -52,7 +52,7 @@ type Options struct {
 
 // Facts say what kind of sandbox programs run in, for the record.
 type Facts struct {
-	Name   string // "bubblewrap 0.8.0, cgroup v2", or "none"
+	Name   string // "bubblewrap 0.8.0, cgroup v2"; "none"
 	UID    int    // that programs run under
 	Unsafe bool
 	// Bounds is how memory and processes are bounded: "cgroup v2", "cgroup v1" or
