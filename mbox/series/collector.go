@@ -14,6 +14,7 @@
 package series
 
 import (
+	"maps"
 	"time"
 
 	"patchbench/mbox"
@@ -76,8 +77,8 @@ func (c *Collector) AddProblem(p mbox.Problem) error {
 	return err
 }
 
-// Add takes one message in, and keeps nothing of it in memory but what the Keeper
-// keeps there. It fails only if the Keeper does.
+// Add takes one message in; its bytes can be used again afterwards. It fails only if
+// the Keeper does.
 func (c *Collector) Add(m *mbox.Message) error {
 	content := patch.Find(m, patch.Options{Scissors: c.options.Scissors})
 	rest := &keep.Mail{
@@ -125,10 +126,10 @@ func (c *Collector) Listing() (mbox.Listing, error) { return c.Index().Listing()
 
 // Ready gives the series that are complete or have waited long enough at this
 // time, each once, and again when more of it came. One with patches of the version
-// before waits as an incomplete one does, for those that may be on their way. A message whose time of
-// arrival is unknown counts as arrived when Ready first saw it; dates that
-// senders wrote are never used for waiting. It fails only if the Keeper does; the
-// series that are ready then are given by the next call.
+// before waits as an incomplete one does, for those that may be on their way. A
+// message whose time of arrival is unknown counts as arrived when Ready first saw
+// it; dates that senders wrote are never used for waiting. It fails only if the
+// Keeper does; the next call gives what was ready then.
 func (c *Collector) Ready(now time.Time) ([]mbox.Series, error) {
 	c.pool.Arrived(now)
 	var out []mbox.Series
@@ -151,8 +152,6 @@ func (c *Collector) Ready(now time.Time) ([]mbox.Series, error) {
 		reported[key] = content
 		out = append(out, s)
 	}
-	for key, content := range reported {
-		c.reported[key] = content
-	}
+	maps.Copy(c.reported, reported)
 	return out, nil
 }
