@@ -111,6 +111,14 @@ func TestPeaks(t *testing.T) {
 				}
 			})
 		}
+		t.Run("one after the other", func(t *testing.T) {
+			// A shell stays for all of them; each is gone before the next.
+			line := "for i in 1 2 3; do " + known + " resident 30000000; done"
+			res := do(t, r, Command{Args: []string{"sh", "-c", line}, Peaks: true})
+			if res.Processes != 4 || !near(res.RSSBytes, 30000000+bare) || res.RSSSumBytes < res.RSSBytes+bare || res.RSSSumBytes > res.RSSBytes+4*mib {
+				t.Errorf("%d processes, largest %d, sum %d", res.Processes, res.RSSBytes, res.RSSSumBytes)
+			}
+		})
 		t.Run("not asked for", func(t *testing.T) {
 			res := do(t, r, Command{Args: []string{known, "resident", "1000000"}})
 			got := []int64{res.RSSBytes, res.SizeBytes, res.RSSSumBytes, int64(res.Processes), int64(res.Stops)}
@@ -138,7 +146,7 @@ func TestTimes(t *testing.T) {
 			}{
 				{"sleep", []string{"sleep", "0.3"}, 0, 300 * ms},
 				{"four threads", []string{known, "threads", "4", "100"}, 400 * ms, 400 * ms / time.Duration(runtime.NumCPU())},
-				{"a child of a child, not waited for", []string{known, "orphan", "100"}, 100 * ms, 100 * ms},
+				{"a daemon, whose parents are gone", []string{known, "orphan", "1000"}, 1000 * ms, 1000 * ms},
 			} {
 				t.Run(fmt.Sprintf("%s, peaks %t", tt.name, peaks), func(t *testing.T) {
 					res := do(t, r, Command{Args: tt.args, Peaks: peaks})

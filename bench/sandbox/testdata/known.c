@@ -150,11 +150,22 @@ int main(int argc, char **argv)
 		touch(n);
 		kill(getpid(), SIGKILL);
 	} else if (!strcmp(what, "family")) {
+		// All hold their memory at the same time.
+		int up[2], end[2];
+		char c;
+		if (pipe(up) || pipe(end))
+			die("pipe");
 		for (int i = 0; i < n; i++)
 			if (fork() == 0) {
-				touch(m), say_peak();
-				return 0;
+				touch(m), say_peak(), fflush(stdout);
+				close(end[1]);
+				write(up[1], "u", 1);
+				return read(end[0], &c, 1);
 			}
+		for (int i = 0; i < n; i++)
+			if (read(up[0], &c, 1) != 1)
+				die("read");
+		close(end[1]);
 		while (wait(0) > 0)
 			;
 		say_peak();
