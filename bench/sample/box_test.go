@@ -17,7 +17,7 @@ import (
 )
 
 // lacking skips a test for want of something, or fails it in CI.
-func lacking(t *testing.T, what string) {
+func lacking(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("CI must have it: %s", what)
@@ -27,7 +27,7 @@ func lacking(t *testing.T, what string) {
 
 // openSandbox opens a sandbox whose runner is a program of its own: figures that
 // the test binary took part in would not be the program's.
-func openSandbox(t *testing.T, unsafe bool) *sandbox.Sandbox {
+func openSandbox(t testing.TB, unsafe bool) *sandbox.Sandbox {
 	t.Helper()
 	dir := t.TempDir()
 	main := filepath.Join(dir, "main.go")
@@ -56,7 +56,7 @@ func openSandbox(t *testing.T, unsafe bool) *sandbox.Sandbox {
 }
 
 // shellVersion makes a version whose program is a shell script.
-func shellVersion(t *testing.T, sb *sandbox.Sandbox, v Version, script string) Version {
+func shellVersion(t testing.TB, sb *sandbox.Sandbox, v Version, script string) Version {
 	t.Helper()
 	// Not t.TempDir: the uid that programs run under must reach it.
 	dir, err := os.MkdirTemp("", "sample-test-")
