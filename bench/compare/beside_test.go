@@ -70,3 +70,40 @@ func digits(s string) string {
 	}
 	return s
 }
+
+// A counter that could not be had is not measured, with its reason, and takes
+// nothing else with it; one that does not repeat asks for no rounds.
+func TestCounterThatIsNotCounted(t *testing.T) {
+	versions := builtVersions(3)
+	s := made(bench.Wall, "b", []float64{1, 1, 1}, 20, 0.001, 1)
+	line := func(version int, metric, why string, value float64, twin bool) bench.Sample {
+		m := bench.MetricFor(metric, "")
+		l := bench.Sample{Round: 1, Version: version, Twin: twin, Benchmark: "b", Metric: metric, Unit: m.Unit, Value: value}
+		if why != "" {
+			l.Failed = &bench.Failed{Status: -1, Reason: why}
+		}
+		return l
+	}
+	for n := range versions {
+		s = append(s, line(n, "copied", "kit is a Go program", 0, false))
+	}
+	s = append(s, line(0, "heap", "", 100, false), line(0, "heap", "", 100, true), line(1, "heap", "", 120, false), line(2, "heap", "under valgrind: SIGSEGV", 0, false))
+	s = append(s, line(0, "instructions", "", 1000, false), line(0, "instructions", "", 1001, true), line(1, "instructions", "", 1500, false), line(2, "instructions", "", 1500, false))
+	r := Compare(versions, s, nil, Options{Seed: 1})
+	got := map[string][]string{}
+	for _, c := range r.Comparisons {
+		got[c.Metric] = append(words(c), c.Steps[1].Reason)
+	}
+	want := map[string][]string{
+		"wall":         {"same", "same", "total same", ""},
+		"copied":       {"not-measured", "not-measured", "total not-measured", "kit is a Go program"},
+		"heap":         {"worse", "not-measured", "total not-measured", "under valgrind: SIGSEGV"},
+		"instructions": {"unclear", "unclear", "total unclear", "one round only"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("verdicts and the reason of the last step (-want +got):\n%s", d)
+	}
+	if needs := r.Needs(bench.Benchmark{Name: "b"}); len(needs) > 0 {
+		t.Errorf("rounds are wanted for a counter: %v", needs)
+	}
+}

@@ -198,8 +198,11 @@ func sitesOf(list []File, pid int) (map[string]site, error) {
 				where.WriteString(doc.Ftbl[f] + "\n")
 			}
 		}
+		if !(p.TB >= 0 && p.TB <= 1<<53 && p.TBK >= 0 && p.TBK <= 1<<53) {
+			return nil, fmt.Errorf("read what dhat wrote of process %d: %v bytes in %v blocks", pid, p.TB, p.TBK)
+		}
 		s := sites[where.String()]
-		sites[where.String()] = site{s.bytes + max(0, p.TB), s.blocks + max(0, p.TBK)}
+		sites[where.String()] = site{s.bytes + p.TB, s.blocks + p.TBK}
 	}
 	return sites, nil
 }
