@@ -23,8 +23,11 @@ type Suite struct {
 	Digest string
 	// Apply names files of patches that are put on base and on every version, as
 	// the suite's text has them: from the folder in which the suite stands.
-	Apply      []string
-	Build      Recipe
+	Apply []string
+	Build Recipe
+	// Variants are the recipes for each choice of build parameters, of which Build
+	// is the first; nil if there are none.
+	Variants   []Recipe
 	Limits     Limits
 	Fixtures   []Fixture
 	Benchmarks []Benchmark
@@ -70,6 +73,8 @@ func (p Program) String() string {
 
 // Recipe says how a version is built. A Run that is zero means that nothing is built.
 type Recipe struct {
+	// Params are the build parameters that were filled in; nil for none.
+	Params  map[string]string
 	Run     Program
 	Check   Program // must succeed after the build; zero for none
 	Env     map[string]string
@@ -99,8 +104,10 @@ type Limits struct {
 // `params` give one Benchmark for each combination of values.
 type Benchmark struct {
 	Name string
-	// Params are the values that were filled in; nil for none.
-	Params  map[string]string
+	// Params are the values that were filled in, those of the build too; nil for none.
+	Params map[string]string
+	// Variant is the place in Suite.Variants of the recipe whose builds it runs on.
+	Variant int
 	Run     Program
 	Prepare Program // before each run, not measured
 	Cleanup Program // after each run, not measured
@@ -283,9 +290,49 @@ type Version struct {
 	Digest  string `json:"digest,omitempty"` // of the build
 	// BuildSeconds is how long the build took; 0 if it was not run.
 	BuildSeconds float64 `json:"build_seconds,omitempty"`
+	// Variants tell of the build for each choice of build parameters; nil if there
+	// are none. The version itself is then built if any of them is another than
+	// before, and failed if all of them are.
+	Variants []VariantBuild `json:"variants,omitempty"`
 	// Added and Deleted count the lines of the patch.
 	Added   int `json:"added,omitempty"`
 	Deleted int `json:"deleted,omitempty"`
+}
+
+// VariantBuild is a version's build with one choice of the build parameters. Its
+// fields are as those of Version.
+type VariantBuild struct {
+	Params       map[string]string `json:"params"`
+	State        string            `json:"state"`
+	SameAs       *int              `json:"same_as"`
+	LogTail      string            `json:"log_tail"`
+	Digest       string            `json:"digest,omitempty"`
+	BuildSeconds float64           `json:"build_seconds,omitempty"`
+}
+
+// With is the version as a row of these parameters sees it: with the build that
+// the row was measured on.
+func (v Version) With(params map[string]string) Version {
+	for _, b := range v.Variants {
+		fits := true
+		for k, value := range b.Params {
+			fits = fits && params[k] == value
+		}
+		if fits {
+			v.State, v.SameAs, v.LogTail, v.Digest, v.BuildSeconds = b.State, b.SameAs, b.LogTail, b.Digest, b.BuildSeconds
+			break
+		}
+	}
+	return v
+}
+
+// Unbuilt lists the choices of build parameters with which the version does not
+// build although it does with others.
+func (v Version) Unbuilt() []VariantBuild {
+	if v.State == BuildFailed {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(v.Variants), func(b VariantBuild) bool { return b.State != BuildFailed })
 }
 
 // Build is a version, built.

@@ -87,6 +87,7 @@ type evalCommand struct {
 	Out    string `placeholder:"DIR" help:"Also write report.txt, .md, .html and .json and samples.jsonl there."`
 	DryRun bool   `help:"Apply, build base, run each benchmark once, and say what an evaluation would take."`
 	Resume string `placeholder:"ID" help:"Go on with this interrupted evaluation, or with the last one of the same input: last. Give the same input again."`
+	Values string `name:"compare-param" placeholder:"NAME" help:"Compare the values of this build parameter of the suite, each built of the last version of the input (A..A is A itself), instead of patches."`
 	Ends   bool   `name:"ends-first" help:"Measure base and the last patch first, and all patches only of the benchmarks in which these differ."`
 	FailOn string `enum:",worse" default:"" placeholder:"worse" help:"Exit with status 5 if anything is worse."`
 }
@@ -95,7 +96,7 @@ func (c *evalCommand) Run(ctx context.Context, t *terminal) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	o := eval.Options{Repo: c.Repo, Base: c.Base, Branch: c.Branch, Fuzz: int(c.Fuzz), Resume: c.Resume, EndsFirst: c.Ends,
+	o := eval.Options{Repo: c.Repo, Base: c.Base, Branch: c.Branch, Fuzz: int(c.Fuzz), Resume: c.Resume, EndsFirst: c.Ends, CompareParam: c.Values,
 		Rounds: c.Rounds, Budget: c.Budget, Seed: c.seed(), Margin: c.Margin / 100}
 	if c.Resume != "" && c.Seed == nil {
 		o.Seed = 0 // the record's
@@ -177,6 +178,7 @@ func (c *evalCommand) again(seed uint64, in eval.Input, base mbox.Base) string {
 	}
 	add("--fuzz", number(int(c.Fuzz)))
 	add("--suite", c.Suite)
+	add("--compare-param", c.Values)
 	add("--benchmarks", c.Benchmarks)
 	add("--rounds", number(c.Rounds))
 	if c.Budget > 0 {

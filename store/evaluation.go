@@ -15,8 +15,11 @@ type Evaluation struct {
 	// Series is nil for a range of commits.
 	Series *mbox.Series `json:"series"`
 	Base   mbox.Base    `json:"base"`
-	Suite  SuiteName    `json:"suite"`
-	Host   bench.Host   `json:"host"`
+	// CompareParam is the build parameter whose values are the versions, all of one
+	// commit; "" for a series or range.
+	CompareParam string     `json:"compare_param,omitempty"`
+	Suite        SuiteName  `json:"suite"`
+	Host         bench.Host `json:"host"`
 	// Versions are base and one for each patch or commit, in order.
 	Versions []bench.Version    `json:"versions"`
 	Results  []bench.Comparison `json:"results"`

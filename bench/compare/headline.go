@@ -104,12 +104,26 @@ func (s *summary) names(list []int) string {
 func (s *summary) unbuilt() string {
 	switch list := s.failedBuilds(); len(list) {
 	case 0:
-		return ""
+		return s.partly()
 	case 1:
 		return s.names(list) + " does not build"
 	default:
 		return s.names(list) + " do not build"
 	}
+}
+
+// partly says which version does not build with some choice of build parameters.
+func (s *summary) partly() string {
+	var told []string
+	for _, v := range s.versions {
+		if list := v.Unbuilt(); len(list) > 0 {
+			told = append(told, s.name(v.N)+" does not build with "+strings.Trim(bench.RowName("", list[0].Params), "{}"))
+		}
+	}
+	if len(told) > 1 {
+		told = append(told[:1], strconv.Itoa(len(told)-1)+" more")
+	}
+	return strings.Join(told, ", and ")
 }
 
 func (s *summary) noFigures() string {

@@ -193,9 +193,11 @@ func ofCounter(s bench.Sample) bool { return bench.MetricFor(s.Metric, s.Unit).E
 func (r *row) place(versions []bench.Version, failed map[int]string, seen map[int]bool) {
 	last := 0
 	at, cols := map[int]int{}, map[int]int{}
+	versions = slices.Clone(versions)
 	for i, v := range versions {
 		last = max(last, v.N)
 		at[v.N] = i
+		versions[i] = v.With(r.params)
 	}
 	broken := "" // the last failure, for versions that were not run after it
 	for _, v := range versions {

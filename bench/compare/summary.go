@@ -57,8 +57,10 @@ func Summary(versions []bench.Version, comparisons []bench.Comparison, failures 
 		add(unbuilt)
 	}
 	quiet := "" // what is said before a verdict that has nothing else to tell
-	if unbuilt != "" {
-		quiet = "does not build: " + s.names(s.failedBuilds()) + "; "
+	if list := s.failedBuilds(); len(list) > 0 {
+		quiet = "does not build: " + s.names(list) + "; "
+	} else if unbuilt != "" {
+		quiet = unbuilt + "; "
 	}
 	switch {
 	case s.nothing() && len(broken) == 0:

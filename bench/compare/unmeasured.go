@@ -21,6 +21,10 @@ func Unmeasured(versions []bench.Version, b bench.Benchmark, failures []bench.Fa
 	if params == nil {
 		params = map[string]string{}
 	}
+	versions = slices.Clone(versions)
+	for i, v := range versions {
+		versions[i] = v.With(b.Params)
+	}
 	steps, total := unmeasuredSteps(versions, failed)
 	var out []bench.Comparison
 	for _, m := range []bench.Metric{bench.Wall, bench.CPU, bench.RSS} {

@@ -12,7 +12,7 @@ import (
 	"patchbench/config"
 )
 
-func (c *checker) benchmark(i int, b benchmark) {
+func (c *checker) benchmark(i int, b benchmark, f file) {
 	at := func(name ...any) []any { return append(place("benchmark", i), name...) }
 	if b.Name == "" {
 		if !c.partial || c.doc.Has(at("name")...) {
@@ -49,7 +49,12 @@ func (c *checker) benchmark(i int, b benchmark) {
 		}
 	}
 	c.params(at("params"), whose+"params", b.Params)
-	c.placeholders(i, whose, b)
+	for _, name := range slices.Sorted(maps.Keys(b.Params)) {
+		if _, ok := f.Build.Params[name]; ok {
+			c.fault(at("params", name), "%sparams: %s is a parameter of the build already: rename one", whose, name)
+		}
+	}
+	c.placeholders(i, whose, b, f)
 }
 
 func (c *checker) params(at []any, what string, params map[string][]value) {
@@ -76,8 +81,8 @@ func (c *checker) params(at []any, what string, params map[string][]value) {
 
 // placeholders checks that every {word} is a parameter, and every parameter is
 // used: rows that do not differ are a mistake.
-func (c *checker) placeholders(i int, whose string, b benchmark) {
-	known := slices.Sorted(maps.Keys(b.Params))
+func (c *checker) placeholders(i int, whose string, b benchmark, f file) {
+	known := slices.Sorted(maps.Keys(union(b.Params, f.Build.Params)))
 	used := map[string]bool{}
 	look := func(s string, where ...any) {
 		for _, name := range names(s) {
@@ -111,15 +116,51 @@ func (c *checker) placeholders(i int, whose string, b benchmark) {
 		look(b.Env[k], "env", k)
 	}
 	look(b.Stdin, "stdin")
-	for _, name := range known {
+	for _, name := range slices.Sorted(maps.Keys(b.Params)) {
 		if !used[name] && wordPattern.MatchString(name) && !c.partial && len(b.Together) == 0 {
 			c.fault(place("benchmark", i, "params", name), "%sthe parameter %s is used nowhere: write {%s} in run or env", whose, name, name)
 		}
 	}
-	for _, params := range combinations(limited(b.Params)) {
+	for _, params := range combinations(limited(union(b.Params, f.Build.Params))) {
 		if s := expand(b.Stdin, params); s != "" && (!filepath.IsLocal(s) || strings.ContainsRune(s, 0)) {
 			c.fault(place("benchmark", i, "stdin"), "%sstdin = %q must be a file inside the source folder, by its path from there", whose, s)
 			break
+		}
+	}
+}
+
+// buildPlaceholders does the same for the recipe, if it has parameters.
+func (c *checker) buildPlaceholders(f file) {
+	b := f.Build
+	if len(b.Params) == 0 {
+		return
+	}
+	known := slices.Sorted(maps.Keys(b.Params))
+	used := map[string]bool{}
+	look := func(s string, where ...any) {
+		for _, name := range names(s) {
+			used[name] = true
+			if !slices.Contains(known, name) {
+				c.fault(append(place("build"), where...), "build.%s has the unknown parameter {%s} (%s); write {{%s}} for the text itself",
+					where[0], name, config.Hint(name, known), name)
+			}
+		}
+	}
+	for _, s := range append([]string{b.Run.Line}, b.Run.Args...) {
+		look(s, "run")
+	}
+	for _, s := range append([]string{b.Check.Line}, b.Check.Args...) {
+		look(s, "check")
+	}
+	for _, k := range slices.Sorted(maps.Keys(b.Env)) {
+		look(b.Env[k], "env", k)
+	}
+	for i, k := range b.Keep {
+		look(k, "keep", i)
+	}
+	for _, name := range known {
+		if !used[name] && wordPattern.MatchString(name) && !c.partial {
+			c.fault(place("build", "params", name), "the build does not use its parameter %s: write {%s} in run or env", name, name)
 		}
 	}
 }

@@ -19,8 +19,9 @@ import (
 
 // What a suite may ask for.
 const (
-	maxRows = 5000 // benchmarks with all combinations of parameters
-	maxName = 100  // bytes
+	maxVariants = 32   // builds of each version
+	maxRows     = 5000 // benchmarks with all combinations of parameters
+	maxName     = 100  // bytes
 
 	minTimeout, maxTimeout     = 10 * time.Millisecond, 7 * 24 * time.Hour
 	minProcesses, maxProcesses = 1, 1 << 20
@@ -76,10 +77,17 @@ func (c *checker) all(f file) {
 		c.fault(nil, `the suite has no benchmark: add [[benchmark]] with name = "..." and run = "..."`)
 	}
 	c.fixtures(f)
+	n := 1
+	for _, values := range f.Build.Params {
+		if n = min(n*len(values), maxVariants+1); n > maxVariants {
+			c.fault(place("build", "params"), "build.params make more than %d builds of every version: give fewer values", maxVariants)
+			break
+		}
+	}
 	rows := 0
 	first := map[string]int{}
 	for i, b := range f.Benchmark {
-		c.benchmark(i, b)
+		c.benchmark(i, b, f)
 		c.named(i, b, f)
 		line := c.doc.Line("benchmark", i, "name")
 		if before, ok := first[b.Name]; ok && b.Name != "" {
@@ -88,7 +96,7 @@ func (c *checker) all(f file) {
 			first[b.Name] = line
 		}
 		n := 1
-		for _, values := range b.Params {
+		for _, values := range union(b.Params, f.Build.Params) {
 			n = min(n*len(values), maxRows+1)
 		}
 		rows += n
@@ -125,9 +133,7 @@ func (c *checker) build(f file) {
 		c.later(place("build", "incremental"), "build.incremental")
 	}
 	c.params(place("build", "params"), "build.params", b.Params)
-	if len(b.Params) > 0 {
-		c.later(place("build", "params"), "build.params")
-	}
+	c.buildPlaceholders(f)
 	for i, p := range b.Keep {
 		c.pattern(place("build", "keep", i), p)
 	}

@@ -11,7 +11,8 @@
 //	apply = ["accounting.mbox"]           # patches put on base and every version
 //
 //	[build]
-//	run = "make -j2 kit"                  # sh -eu, in the source folder
+//	run = "make -j2 ALLOC={alloc} kit"    # sh -eu, in the source folder
+//	params = { alloc = ["pool", "none"] } # each choice is a build of every version, and rows of its own
 //	check = ["make", "check"]             # must pass; a list runs as it stands
 //	env = { CFLAGS = "-O2 -g" }
 //	timeout = "15m"
@@ -89,9 +90,10 @@
 //	together = ["hash", "start"]          # these benchmarks alone, then at once
 //	params = { rounds = ["1000"] }        # for the hash of this parameter
 //
-// A {word} in run, prepare, cleanup, check, env, stdin and steps is a parameter;
-// {{word}} stands for the text {word}. ${word}, {a,b} and { word; } are left to
-// the shell.
+// A {word} in run, prepare, cleanup, check, env, stdin and steps is a parameter,
+// of the benchmark or of the build; {{word}} stands for the text {word}. ${word},
+// {a,b} and { word; } are left to the shell. So it is in run, check, env and keep
+// of the build, if that has parameters.
 //
 // A benchmark named by together or baseline is that of the same parameters. It
 // must be a single program; for together it may be a chain whose steps but the
@@ -107,6 +109,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -269,14 +272,6 @@ func (f file) suite() *bench.Suite {
 		Name:        f.Suite.Name,
 		Description: f.Suite.Description,
 		Apply:       f.Suite.Apply,
-		Build: bench.Recipe{
-			Run:         bench.Program(f.Build.Run),
-			Check:       bench.Program(f.Build.Check),
-			Env:         f.Build.Env,
-			Timeout:     f.Build.Timeout,
-			Keep:        f.Build.Keep,
-			Incremental: f.Build.Incremental,
-		},
 		Limits: bench.Limits{
 			MemoryBytes: int64(f.Limits.Memory),
 			Processes:   f.Limits.Processes,
@@ -285,18 +280,83 @@ func (f file) suite() *bench.Suite {
 			Timeout:     f.Limits.Timeout,
 		},
 	}
-	for _, c := range f.Build.Cache {
-		s.Build.Cache = append(s.Build.Cache, c.Env)
+	variants := combinations(f.Build.Params)
+	for _, params := range variants {
+		s.Variants = append(s.Variants, f.recipe(params))
+	}
+	if s.Build = s.Variants[0]; len(f.Build.Params) == 0 {
+		s.Variants = nil
 	}
 	for _, x := range f.Fixture {
 		s.Fixtures = append(s.Fixtures, bench.Fixture{Name: x.Name, Run: bench.Program(x.Run), Copy: x.Copy, Network: x.Network})
 	}
 	for _, b := range f.Benchmark {
-		for _, params := range combinations(b.Params) {
-			s.Benchmarks = append(s.Benchmarks, f.resolve(b, params))
+		for k, chosen := range variants {
+			for _, params := range combinations(b.Params) {
+				if chosen != nil {
+					params = union(params, chosen)
+				}
+				made := f.resolve(b, params)
+				made.Variant = k
+				s.Benchmarks = append(s.Benchmarks, made)
+			}
 		}
 	}
 	return s
+}
+
+// union has the keys of both.
+func union[V any](a, b map[string]V) map[string]V {
+	m := maps.Clone(a)
+	if m == nil {
+		m = map[string]V{}
+	}
+	maps.Copy(m, b)
+	return m
+}
+
+// recipe makes the recipe for one choice of build parameters. Without any, braces
+// are the shell's.
+func (f file) recipe(params map[string]string) bench.Recipe {
+	b := f.Build
+	fill := func(s string) string {
+		if params == nil {
+			return s
+		}
+		return expand(s, params)
+	}
+	r := bench.Recipe{
+		Params: params, Run: b.Run.filled(fill), Check: b.Check.filled(fill), Env: filled(b.Env, fill),
+		Timeout: b.Timeout, Incremental: b.Incremental,
+	}
+	for _, k := range b.Keep {
+		r.Keep = append(r.Keep, fill(k))
+	}
+	for _, c := range b.Cache {
+		r.Cache = append(r.Cache, c.Env)
+	}
+	return r
+}
+
+// filled gives the program with its texts filled in.
+func (p program) filled(fill func(string) string) bench.Program {
+	q := bench.Program{Line: fill(p.Line)}
+	for _, a := range p.Args {
+		q.Args = append(q.Args, fill(a))
+	}
+	return q
+}
+
+// filled gives an environment with its values filled in, nil for nil.
+func filled(env map[string]string, fill func(string) string) map[string]string {
+	if env == nil {
+		return nil
+	}
+	m := make(map[string]string, len(env))
+	for k, v := range env {
+		m[k] = fill(v)
+	}
+	return m
 }
 
 // resolve makes the benchmark for one combination of parameters, with those
@@ -306,7 +366,7 @@ func (f file) resolve(b benchmark, params map[string]string) bench.Benchmark {
 	named := func(name string) bench.Benchmark {
 		other := *f.find(name)
 		var shared map[string]string
-		for k := range other.Params {
+		for k := range union(other.Params, f.Build.Params) {
 			if shared == nil {
 				shared = map[string]string{}
 			}
@@ -336,27 +396,14 @@ func (f file) find(name string) *benchmark {
 // with makes the benchmark for one combination of parameters.
 func (b benchmark) with(params map[string]string) bench.Benchmark {
 	fill := func(s string) string { return expand(s, params) }
-	prog := func(p program) bench.Program {
-		q := bench.Program{Line: fill(p.Line)}
-		for _, a := range p.Args {
-			q.Args = append(q.Args, fill(a))
-		}
-		return q
-	}
-	var env map[string]string
-	if b.Env != nil {
-		env = make(map[string]string, len(b.Env))
-		for k, v := range b.Env {
-			env[k] = fill(v)
-		}
-	}
+	prog := func(p program) bench.Program { return p.filled(fill) }
 	made := bench.Benchmark{
 		Name:        b.Name,
 		Params:      params,
 		Run:         prog(b.Run),
 		Prepare:     prog(b.Prepare),
 		Cleanup:     prog(b.Cleanup),
-		Env:         env,
+		Env:         filled(b.Env, fill),
 		Stdin:       fill(b.Stdin),
 		Timeout:     b.Timeout,
 		Metrics:     slices.Clone(b.Metrics),

@@ -7,8 +7,10 @@ import (
 	"flag"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,7 +68,7 @@ func TestExample(t *testing.T) {
 		Description: "the four loops of kit", Apply: []string{"accounting.mbox"},
 		Digest: hex.EncodeToString(sum[:]),
 		Build: bench.Recipe{
-			Run:     bench.Program{Line: "make -j2 kit"},
+			Run: bench.Program{Line: "make -j2 ALLOC=pool kit"}, Params: map[string]string{"alloc": "pool"},
 			Check:   bench.Program{Args: []string{"make", "check"}},
 			Env:     map[string]string{"CFLAGS": "-O2 -g"},
 			Timeout: 15 * time.Minute,
@@ -97,9 +99,49 @@ func TestExample(t *testing.T) {
 			Name: "beside", Params: map[string]string{"rounds": "1000"}, Together: []bench.Benchmark{many, start},
 		}},
 	}
+	want.Variants = []bench.Recipe{want.Build, want.Build}
+	want.Variants[1].Run.Line, want.Variants[1].Params = "make -j2 ALLOC=none kit", map[string]string{"alloc": "none"}
+	want.Benchmarks = onEach(want.Variants, want.Benchmarks)
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the example (-want +got):\n%s", diff)
 	}
+}
+
+// onEach has the rows of each benchmark on each variant of the build.
+func onEach(variants []bench.Recipe, list []bench.Benchmark) []bench.Benchmark {
+	var with func(b bench.Benchmark, params map[string]string) bench.Benchmark
+	with = func(b bench.Benchmark, params map[string]string) bench.Benchmark {
+		b.Params = maps.Clone(b.Params)
+		if b.Params == nil {
+			b.Params = map[string]string{}
+		}
+		maps.Copy(b.Params, params)
+		b.Together = slices.Clone(b.Together)
+		for i := range b.Together {
+			b.Together[i] = with(b.Together[i], params)
+		}
+		if b.Baseline != nil {
+			line := with(*b.Baseline, params)
+			b.Baseline = &line
+		}
+		return b
+	}
+	var all []bench.Benchmark
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && list[n].Name == list[0].Name {
+			n++
+		}
+		for k, v := range variants {
+			for _, b := range list[:n] {
+				b = with(b, v.Params)
+				b.Variant = k
+				all = append(all, b)
+			}
+		}
+		list = list[n:]
+	}
+	return all
 }
 
 func TestParams(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"patchbench/bench"
-	"patchbench/bench/build"
 	"patchbench/bot/unlink"
 	"patchbench/mbox/tree"
 )
@@ -24,62 +23,81 @@ func (r *run) build(ctx context.Context) error {
 	defer func() { r.e.BuildSeconds = before + r.Now().Sub(start).Seconds() }()
 
 	versions := r.e.Versions
-	var err error
-	if r.builder, err = r.newBuilder(ctx); err != nil {
+	if err := r.openFields(ctx); err != nil {
 		return err
 	}
 	r.Progress.Stage("build", len(versions))
-	r.builds = make([]bench.Build, len(versions))
-	first := map[string]int{} // digest -> version that is measured
+	first := make([]map[string]int, len(r.fields)) // digest -> version that is measured
+	for k, f := range r.fields {
+		f.builds, first[k] = make([]bench.Build, len(versions)), map[string]int{}
+	}
 	for n := range versions {
 		v := &versions[n]
 		r.Progress.Done(n, v.Name+" "+v.Subject, leftOf(start, r.Now(), n, len(versions)))
-		b, err := r.buildOne(ctx, r.builder, v)
+		builds, err := r.buildVersion(ctx, v)
 		if err != nil {
 			return err
 		}
-		v.State, v.Digest, v.LogTail, v.BuildSeconds = b.State, b.Digest, b.LogTail, b.Elapsed.Seconds()
 		if err := r.sameBuild(v); err != nil {
 			return err
 		}
-		same, seen := first[b.Digest]
-		switch {
-		case b.State != bench.Built:
-			r.Progress.Note(v.Name + " does not build")
-		case seen:
-			v.State, v.SameAs = bench.SameBuild, &same
-		default:
-			first[b.Digest] = v.N
-			r.builds[n] = b
-			continue
-		}
-		if err := unlink.All(b.Dir); err != nil {
-			return err
+		for k, b := range builds {
+			same, seen := first[k][b.Digest]
+			switch {
+			case b.State != bench.Built:
+				r.Progress.Note(v.Name + " does not build" + with(r.fields[k].params))
+			case seen:
+				fill(v, k, b, &same)
+			default:
+				first[k][b.Digest] = v.N
+				r.fields[k].builds[n] = b
+				continue
+			}
+			if err := unlink.All(b.Dir); err != nil {
+				return err
+			}
 		}
 	}
 	r.Progress.Done(len(versions), "", 0)
 	return r.keep(ctx, nil)
 }
 
-func (r *run) buildOne(ctx context.Context, builder *build.Builder, v *bench.Version) (bench.Build, error) {
-	dir := filepath.Join(r.WorkDir, fmt.Sprintf("v%03d", v.N))
+// buildOne checks out a version and builds it in one field.
+func (r *run) buildOne(ctx context.Context, f *field, k int, v *bench.Version) (bench.Build, error) {
+	dir := filepath.Join(r.WorkDir, r.folder(fmt.Sprintf("v%03d", v.N), k))
 	// Entered, but not listed, by the uid that programs run under.
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return bench.Build{}, err
 	}
 	// In full: most of the cost is in making the files, which a copy of the version
 	// before, brought up to date, would have to do as well.
-	if err := r.repo.Checkout(ctx, r.stack.Commit(v.N), filepath.Join(dir, "src")); err != nil {
+	if err := r.repo.Checkout(ctx, r.commit(v.N), filepath.Join(dir, "src")); err != nil {
 		if why := refused(err); why != nil {
 			return bench.Build{Version: v.N, State: bench.BuildFailed, Dir: dir, LogTail: "not checked out: " + why.Error()}, nil
 		}
 		return bench.Build{}, fmt.Errorf("check out %s: %w", v.Name, err)
 	}
-	b, err := builder.Build(ctx, v.N, dir)
+	n := v.N
+	if r.values != nil {
+		n = 0 // of a builder of its own
+	}
+	b, err := f.builder(v.N).Build(ctx, n, dir)
 	if err != nil {
 		return bench.Build{}, fmt.Errorf("build %s: %w", v.Name, err)
 	}
+	b.Version = v.N
 	return b, nil
+}
+
+// commit is what is built of a version.
+func (r *run) commit(n int) string {
+	if r.values != nil {
+		n = 0
+		for _, s := range r.stack.Steps {
+			n = max(n, s.N)
+		}
+	}
+	return r.stack.Commit(n)
 }
 
 // refused gives what in a version's tree is not written as a file, which is the
@@ -94,15 +112,6 @@ func refused(err error) error {
 		return path
 	}
 	return nil
-}
-
-// twin copies the base's build afresh, for the A/A rows.
-func (r *run) twin() (bench.Build, error) {
-	dir := filepath.Join(r.WorkDir, "twin")
-	if err := os.MkdirAll(dir, 0o711); err != nil {
-		return bench.Build{}, err
-	}
-	return r.builder.Copy(r.builds[0], dir)
 }
 
 // editsSuite says that a version has another suite file than base, from whose

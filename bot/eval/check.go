@@ -149,42 +149,47 @@ func openBase(ctx context.Context, o Options) (*run, error) {
 // buildTwice builds base, and the same once more as the version of a patch that
 // changes nothing.
 func (r *run) buildTwice(ctx context.Context, c *Checked) error {
-	var err error
-	if r.builder, err = r.newBuilder(ctx); err != nil {
+	if err := r.openFields(ctx); err != nil {
 		return err
 	}
 	r.Progress.Stage("build base, twice", 2)
 	r.stack.Steps = []tree.Step{{N: 1, Commit: r.stack.Commit(0)}}
-	one := func(v *bench.Version) (bench.Build, time.Duration, error) {
+	one := func(v *bench.Version) ([]bench.Build, time.Duration, error) {
 		start := r.Now()
-		b, err := r.buildOne(ctx, r.builder, v)
-		v.State, v.Digest, v.LogTail, v.BuildSeconds = b.State, b.Digest, b.LogTail, b.Elapsed.Seconds()
-		return b, r.Now().Sub(start), err
+		builds, err := r.buildVersion(ctx, v)
+		return builds, r.Now().Sub(start), err
 	}
-	b, took, err := one(&r.e.Versions[0])
-	if err != nil || b.State != bench.Built {
+	builds, took, err := one(&r.e.Versions[0])
+	if err != nil || r.e.Versions[0].State != bench.Built {
 		return err
 	}
-	r.builds, c.BaseBuild = []bench.Build{b}, took
-	for _, name := range []string{"src", "out"} {
-		n, err := diskOf(filepath.Join(b.Dir, name))
-		if err != nil {
-			return err
+	c.BaseBuild = took
+	for k, b := range builds {
+		r.fields[k].builds = []bench.Build{b}
+		for _, name := range []string{"src", "out"} {
+			n, err := diskOf(filepath.Join(b.Dir, name))
+			if err != nil && b.State == bench.Built {
+				return err
+			}
+			c.VersionBytes += n
 		}
-		c.VersionBytes += n
 	}
 	r.Progress.Done(1, "", 0)
 	if took > r.Budget {
 		return nil
 	}
 	c.Again = &bench.Version{N: 1, Name: "base, built again"}
-	again, took, err := one(c.Again)
+	builds, took, err = one(c.Again)
 	if err != nil {
 		return err
 	}
 	c.AgainBuild = took
 	r.Progress.Done(2, "", 0)
-	return unlink.All(again.Dir)
+	var errs []error
+	for _, b := range builds {
+		errs = append(errs, unlink.All(b.Dir))
+	}
+	return errors.Join(errs...)
 }
 
 // diskOf is the room that a folder's files take.
@@ -212,16 +217,23 @@ func ignoreGone(err error) error {
 
 // sampleBase runs the benchmarks on base and its twin.
 func (r *run) sampleBase(ctx context.Context, c *Checked) error {
-	twin, err := r.twin()
-	if err != nil {
-		return fmt.Errorf("copy the base's build: %w", err)
+	versions := make([][]sample.Version, len(r.fields))
+	for k, f := range r.fields {
+		if f.builds[0].State != bench.Built {
+			continue
+		}
+		twin, err := r.twin(k)
+		if err != nil {
+			return err
+		}
+		versions[k] = []sample.Version{{Dir: f.builds[0].Dir}, twin}
 	}
-	sampler, err := r.newSampler(ctx, []sample.Version{{Dir: r.builds[0].Dir}, {Dir: twin.Dir, Twin: true}})
+	boxes, err := r.openBoxes(ctx, versions)
 	if err != nil {
 		return err
 	}
-	defer sampler.Close()
-	if r.e.Host.Compiler, err = sampler.Compiler(ctx); err != nil {
+	defer boxes.Close()
+	if r.e.Host.Compiler, err = boxes.compiler(ctx); err != nil {
 		return err
 	}
 	start := r.Now()
@@ -229,6 +241,11 @@ func (r *run) sampleBase(ctx context.Context, c *Checked) error {
 	r.Progress.Stage("warm up", len(r.suite.Benchmarks))
 	for b, bm := range r.suite.Benchmarks {
 		r.Progress.Done(b, bm.Key(), leftOf(start, r.Now(), b, len(r.suite.Benchmarks)))
+		sampler, _ := boxes.of(bm)
+		if sampler == nil {
+			c.Benchmarks = append(c.Benchmarks, CheckedBenchmark{Benchmark: bm})
+			continue
+		}
 		w, err := sampler.WarmUp(ctx, b)
 		if err != nil {
 			return fmt.Errorf("warm up %s: %w", bm.Key(), err)
@@ -240,7 +257,7 @@ func (r *run) sampleBase(ctx context.Context, c *Checked) error {
 			Benchmark: bm, Works: w.Working > 0, Run: w.Round / 2, PeaksApart: w.PeaksApart, TraceShare: w.TraceShare})
 	}
 	r.Progress.Done(len(r.suite.Benchmarks), "", 0)
-	err = r.checkRounds(ctx, sampler, c)
+	err = r.checkRounds(ctx, boxes, c)
 	c.Samples = r.samples
 	r.e.MeasureSeconds = r.Now().Sub(start).Seconds()
 	r.e.Host.LoadAfter, r.e.Host.PressureAfter = sample.Pressure()
@@ -249,7 +266,7 @@ func (r *run) sampleBase(ctx context.Context, c *Checked) error {
 
 // checkRounds runs round after round of all that works, and learns what a run
 // takes: the median of the rounds.
-func (r *run) checkRounds(ctx context.Context, sampler *sample.Sampler, c *Checked) error {
+func (r *run) checkRounds(ctx context.Context, boxes *boxes, c *Checked) error {
 	runs := make([][]time.Duration, len(c.Benchmarks))
 	r.Progress.Stage("try", r.Rounds)
 	for round := 1; round <= r.Rounds; round++ {
@@ -263,6 +280,7 @@ func (r *run) checkRounds(ctx context.Context, sampler *sample.Sampler, c *Check
 			}
 			start, key := r.Now(), t.Benchmark.Key()
 			r.Progress.Done(round-1, fmt.Sprintf("round %d, %s", round, key), r.timeLeft())
+			sampler, _ := boxes.of(t.Benchmark)
 			got, err := sampler.Round(ctx, b, round)
 			if err != nil {
 				return fmt.Errorf("round %d of %s: %w", round, key, err)

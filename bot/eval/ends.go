@@ -14,18 +14,28 @@ import (
 // benchmarks that are worth measuring on every version: those in which a row's
 // total moved or cannot be told. Rounds on all versions are counted anew, so
 // that what chose a benchmark is no part of what judges its patches.
-func (r *run) measureEnds(ctx context.Context, versions []sample.Version, twin sample.Version) ([]bool, error) {
-	ends := []sample.Version{versions[0], versions[r.tip(versions)], twin}
+func (r *run) measureEnds(ctx context.Context, versions [][]sample.Version, all []bool) ([]bool, error) {
+	ends := make([][]sample.Version, len(versions))
+	for k, list := range versions {
+		if len(list) > 0 {
+			last := len(list) - 1 // base's twin
+			ends[k] = []sample.Version{list[0], list[r.tip(list[:last], r.fields[k].params)], list[last]}
+		}
+	}
 	chosen := make([]bool, len(r.suite.Benchmarks))
 	first := make([]bool, len(chosen))
 	for b, bm := range r.suite.Benchmarks {
+		list := ends[bm.Variant]
+		if !all[b] {
+			continue
+		}
+		if list[1].N == 0 {
+			r.warn("base and the last version build to the same" + with(r.fields[bm.Variant].params) + ": no patch in between was measured")
+			continue
+		}
 		// A continued evaluation has chosen already what it measured in between.
-		chosen[b] = r.inBetween(bm, ends)
+		chosen[b] = r.inBetween(bm, list)
 		first[b] = !chosen[b]
-	}
-	if ends[1].N == 0 {
-		r.warn("base and the last version build to the same: no patch in between was measured")
-		return make([]bool, len(chosen)), nil
 	}
 	if err := r.stretch(ctx, ends, first); err != nil {
 		return nil, err
@@ -37,8 +47,7 @@ func (r *run) measureEnds(ctx context.Context, versions []sample.Version, twin s
 	r.judge(true)
 	apart := 0
 	for b, bm := range r.suite.Benchmarks {
-		chosen[b] = chosen[b] || moved(r.e.Results, bm)
-		if !chosen[b] {
+		if chosen[b] = chosen[b] || first[b] && moved(r.e.Results, bm); first[b] && !chosen[b] {
 			apart++
 		}
 	}
@@ -51,10 +60,10 @@ func (r *run) measureEnds(ctx context.Context, versions []sample.Version, twin s
 
 // tip is the place among the measured versions of the one that the last version's
 // build is: the last that builds, or an earlier one that it equals.
-func (r *run) tip(versions []sample.Version) int {
+func (r *run) tip(versions []sample.Version, params map[string]string) int {
 	for i := len(r.e.Versions) - 1; i > 0; i-- {
 		n := r.e.Versions[i].N
-		if as := r.e.Versions[i].SameAs; as != nil {
+		if as := r.e.Versions[i].With(params).SameAs; as != nil {
 			n = *as
 		}
 		if at := slices.IndexFunc(versions, func(v sample.Version) bool { return v.N == n }); at >= 0 {

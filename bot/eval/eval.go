@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"patchbench/bench"
-	"patchbench/bench/build"
 	"patchbench/bench/compare"
 	"patchbench/bench/fixture"
 	"patchbench/bench/sample"
@@ -67,6 +66,9 @@ type Options struct {
 	Margin float64 // fraction; 0 means compare's default of 0.01
 
 	Sandbox sandbox.Options
+	// CompareParam is the build parameter whose values are compared, on the last
+	// version of the input, in place of versions; "" for none.
+	CompareParam string
 	// Fixtures is the folder where fixtures are kept from one evaluation to the
 	// next, reachable as WorkDir is; "" keeps none.
 	Fixtures string
@@ -166,7 +168,7 @@ func (r *run) open(ctx context.Context, in Input) (err error) {
 	if r.stack, err = apply(ctx, r.repo, in, r.Options); err != nil {
 		return err
 	}
-	if in.Series == nil && len(r.stack.Steps) == 0 {
+	if in.Series == nil && len(r.stack.Steps) == 0 && r.CompareParam == "" {
 		return &InputError{fmt.Errorf("no commits in %s..%s; the base comes first: did you mean %[2]s..%[1]s?", in.From, in.To)}
 	}
 	return r.prepare(ctx, in)
@@ -229,10 +231,11 @@ type run struct {
 	e         *store.Evaluation
 	cache     *fixture.Cache
 	fixtures  fixture.Set
-	builder   *build.Builder
-	extra     []string      // names of what is put on every version
-	suiteFile string        // its path in the base tree, "" if it came from the options
-	builds    []bench.Build // by version; Dir is "" for one that is not measured
+	values    [][]bench.Recipe // by variant and value of CompareParam; nil if versions are compared
+	names     []string         // of the values
+	fields    []*field
+	extra     []string // names of what is put on every version
+	suiteFile string   // its path in the base tree, "" if it came from the options
 	samples   []bench.Sample
 	compared  compare.Result
 	resumed   *store.Evaluation // the record that is continued, nil for none
@@ -272,6 +275,11 @@ func (r *run) readSuite() (err error) {
 	if err := r.mayReachOut(); err != nil {
 		return err
 	}
+	if r.CompareParam != "" {
+		if err := r.compareValues(); err != nil {
+			return err
+		}
+	}
 	if r.Benchmarks == nil {
 		return nil
 	}
@@ -310,6 +318,10 @@ func (r *run) begin(in Input, sandboxDigest string) {
 			N: st.N, Name: fmt.Sprintf("%d/%d", st.N, r.total), Subject: st.Subject,
 			Commit: st.Commit, Tree: st.Tree, State: bench.NotBuilt, Added: st.Added, Deleted: st.Deleted,
 		})
+	}
+	if r.values != nil {
+		// What the author says of his patches is not about them.
+		e.CompareParam, e.Series, e.Versions = r.CompareParam, nil, r.valueVersions()
 	}
 	if r.Command != nil {
 		e.Command = r.Command(e.Base)

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"patchbench/bench/build"
 	"patchbench/bench/fixture"
-	"patchbench/bench/sample"
 )
 
 // mayReachOut refuses fixtures that want the network in a suite of the base tree,
@@ -26,32 +24,25 @@ func (r *run) mayReachOut() error {
 	return nil
 }
 
-// newBuilder makes the fixtures, and what builds versions with them.
-func (r *run) newBuilder(ctx context.Context) (*build.Builder, error) {
-	if len(r.suite.Fixtures) > 0 && r.fixtures == nil {
-		dir := r.Fixtures
-		if dir == "" {
-			dir = filepath.Join(r.WorkDir, "fixtures")
-		}
-		c, err := fixture.Open(r.sandbox, dir)
-		if err != nil {
-			return nil, err
-		}
-		r.cache = c
-		r.Progress.Stage("fixtures", len(r.suite.Fixtures))
-		r.fixtures, err = c.Make(ctx, r.suite.Fixtures, r.suite.Limits, func(n int, name string) { r.Progress.Done(n, name, 0) })
-		var failed *fixture.Failed
-		if errors.As(err, &failed) {
-			return nil, &InputError{fmt.Errorf("suite %s: %w", r.suite.Name, err)}
-		}
-		if err != nil {
-			return nil, err
-		}
+// makeFixtures makes the fixtures of the suite that are not kept from before.
+func (r *run) makeFixtures(ctx context.Context) error {
+	if len(r.suite.Fixtures) == 0 || r.cache != nil {
+		return nil
 	}
-	return build.New(r.sandbox, r.suite, build.Options{Fixtures: r.fixtures}), nil
-}
-
-// newSampler starts boxes for built versions.
-func (r *run) newSampler(ctx context.Context, versions []sample.Version) (*sample.Sampler, error) {
-	return sample.Open(ctx, r.sandbox, r.suite, versions, sample.Options{Seed: r.Seed, Fixtures: r.fixtures})
+	dir := r.Fixtures
+	if dir == "" {
+		dir = filepath.Join(r.WorkDir, "fixtures")
+	}
+	c, err := fixture.Open(r.sandbox, dir)
+	if err != nil {
+		return err
+	}
+	r.cache = c
+	r.Progress.Stage("fixtures", len(r.suite.Fixtures))
+	r.fixtures, err = c.Make(ctx, r.suite.Fixtures, r.suite.Limits, func(n int, name string) { r.Progress.Done(n, name, 0) })
+	var failed *fixture.Failed
+	if errors.As(err, &failed) {
+		return &InputError{fmt.Errorf("suite %s: %w", r.suite.Name, err)}
+	}
+	return err
 }

@@ -18,25 +18,18 @@ import (
 // measure takes samples until every row is decided, the budget is spent, or ctx
 // ends. Without two builds that differ there is nothing to measure.
 func (r *run) measure(ctx context.Context) error {
-	var versions []sample.Version
-	for _, b := range r.builds {
-		if b.Dir != "" {
-			versions = append(versions, sample.Version{N: b.Version, Dir: b.Dir})
-		}
-	}
-	if len(versions) == 0 || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if versions[0].N != 0 {
-		r.warn("base does not build: there is nothing to compare with")
-		return nil
+	if err := r.chooseVersions(); err != nil {
+		return err
 	}
-	if len(versions) == 1 {
-		return nil
+	all := make([]bool, len(r.suite.Benchmarks))
+	for b, bm := range r.suite.Benchmarks {
+		all[b] = r.fields[bm.Variant].versions != nil
 	}
-	twin, err := r.twin()
-	if err != nil {
-		return fmt.Errorf("copy the base's build: %w", err)
+	if !slices.Contains(all, true) {
+		return nil
 	}
 	before := r.e.MeasureSeconds
 	start := r.Now()
@@ -44,31 +37,32 @@ func (r *run) measure(ctx context.Context) error {
 	if r.Budget > 0 {
 		r.deadline = start.Add(r.Budget)
 	}
-	twins := sample.Version{Dir: twin.Dir, Twin: true}
-	all := make([]bool, len(r.suite.Benchmarks))
-	for b := range all {
-		all[b] = true
+	versions, most := make([][]sample.Version, len(r.fields)), 0
+	for k, f := range r.fields {
+		versions[k] = f.versions
+		most = max(most, len(f.versions))
 	}
-	if r.EndsFirst && len(versions) > 2 {
-		if all, err = r.measureEnds(ctx, versions, twins); err != nil || r.e.Stopped == store.StoppedBudget {
+	if r.EndsFirst && most > 3 {
+		var err error
+		if all, err = r.measureEnds(ctx, versions, all); err != nil || r.e.Stopped == store.StoppedBudget {
 			return err
 		}
 	}
-	return r.stretch(ctx, append(versions, twins), all)
+	return r.stretch(ctx, versions, all)
 }
 
-// stretch measures the chosen benchmarks on the versions until nothing is left
-// to decide.
-func (r *run) stretch(ctx context.Context, versions []sample.Version, chosen []bool) error {
+// stretch measures the chosen benchmarks on the versions, one list for each field,
+// until nothing is left to decide.
+func (r *run) stretch(ctx context.Context, versions [][]sample.Version, chosen []bool) error {
 	if !slices.Contains(chosen, true) {
 		return nil
 	}
-	sampler, err := r.newSampler(ctx, versions)
+	boxes, err := r.openBoxes(ctx, versions)
 	if err != nil {
 		return err
 	}
-	defer sampler.Close()
-	compiler, err := sampler.Compiler(ctx)
+	defer boxes.Close()
+	compiler, err := boxes.compiler(ctx)
 	if err != nil {
 		return err
 	}
@@ -76,11 +70,11 @@ func (r *run) stretch(ctx context.Context, versions []sample.Version, chosen []b
 		return err
 	}
 	r.e.Host.Compiler = compiler
-	courses, err := r.warmUp(ctx, sampler, versions, chosen)
+	courses, err := r.warmUp(ctx, boxes, chosen)
 	if err != nil {
 		return err
 	}
-	return r.rounds(ctx, sampler, courses)
+	return r.rounds(ctx, boxes, courses)
 }
 
 // course is how far a benchmark has come in a stretch.
@@ -93,7 +87,7 @@ type course struct {
 
 // warmUp runs the chosen benchmarks once on every version; it finds what fails,
 // and gives what one round of each benchmark takes.
-func (r *run) warmUp(ctx context.Context, sampler *sample.Sampler, versions []sample.Version, chosen []bool) ([]course, error) {
+func (r *run) warmUp(ctx context.Context, boxes *boxes, chosen []bool) ([]course, error) {
 	courses := make([]course, len(r.suite.Benchmarks))
 	var all time.Duration // until each has had its first look
 	r.Progress.Stage("warm up", len(courses))
@@ -103,6 +97,7 @@ func (r *run) warmUp(ctx context.Context, sampler *sample.Sampler, versions []sa
 			continue
 		}
 		r.Progress.Done(b, bm.Key(), 0)
+		sampler, versions := boxes.of(bm)
 		w, err := sampler.WarmUp(ctx, b)
 		if err != nil {
 			return nil, fmt.Errorf("warm up %s: %w", bm.Key(), err)
@@ -175,7 +170,7 @@ func (r *run) timeLeft() time.Duration {
 }
 
 // rounds runs turn after turn of what compare.Next asks for, judging in between.
-func (r *run) rounds(ctx context.Context, sampler *sample.Sampler, courses []course) error {
+func (r *run) rounds(ctx context.Context, boxes *boxes, courses []course) error {
 	looks := r.looks()
 	r.Progress.Stage("measure", looks[len(looks)-1])
 	for {
@@ -194,7 +189,7 @@ func (r *run) rounds(ctx context.Context, sampler *sample.Sampler, courses []cou
 			r.Progress.Done(looks[len(looks)-1], "", 0)
 			return nil
 		}
-		if err := r.turn(ctx, sampler, courses, turn); err != nil || r.e.Stopped == store.StoppedBudget {
+		if err := r.turn(ctx, boxes, courses, turn); err != nil || r.e.Stopped == store.StoppedBudget {
 			return err
 		}
 		if r.Rounds > 0 {
@@ -205,7 +200,7 @@ func (r *run) rounds(ctx context.Context, sampler *sample.Sampler, courses []cou
 }
 
 // turn runs a round of each benchmark in turn until all have come to their goals.
-func (r *run) turn(ctx context.Context, sampler *sample.Sampler, courses []course, turn compare.Turn) error {
+func (r *run) turn(ctx context.Context, boxes *boxes, courses []course, turn compare.Turn) error {
 	start := r.Now()
 	for fed := true; fed; {
 		fed = false
@@ -222,6 +217,7 @@ func (r *run) turn(ctx context.Context, sampler *sample.Sampler, courses []cours
 			c.Rounds++
 			key := r.suite.Benchmarks[b].Key()
 			r.Progress.Done(c.Rounds-1, fmt.Sprintf("round %d, %s", c.Rounds, key), max(0, turn.Left-r.Now().Sub(start)))
+			sampler, _ := boxes.of(r.suite.Benchmarks[b])
 			got, err := sampler.Round(ctx, b, c.before+c.Rounds)
 			if err := r.took(context.WithoutCancel(ctx), got.Samples, got.Failures, got.Warnings); err != nil {
 				return err

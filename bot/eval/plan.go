@@ -62,29 +62,38 @@ func Plan(ctx context.Context, in Input, o Options) (*Planned, error) {
 
 // try builds base and runs every benchmark on it, to learn what they take.
 func (r *run) try(ctx context.Context, p *Planned) error {
-	builder, err := r.newBuilder(ctx)
-	if err != nil {
+	if err := r.openFields(ctx); err != nil {
 		return err
 	}
 	r.Progress.Stage("build base", 1)
 	base := &r.e.Versions[0]
-	b, err := r.buildOne(ctx, builder, base)
+	builds, err := r.buildVersion(ctx, base)
 	if err != nil {
 		return err
 	}
-	base.State, base.Digest, base.LogTail, base.BuildSeconds = b.State, b.Digest, b.LogTail, b.Elapsed.Seconds()
-	p.BaseBuild, p.Builds = b.Elapsed, b.Elapsed*time.Duration(len(r.e.Versions))
-	if b.State != bench.Built {
+	versions := make([][]sample.Version, len(builds))
+	for k, b := range builds {
+		p.BaseBuild += b.Elapsed
+		if b.State == bench.Built {
+			versions[k] = []sample.Version{{Dir: b.Dir}}
+		}
+	}
+	p.Builds = p.BaseBuild * time.Duration(len(r.e.Versions))
+	if base.State != bench.Built {
 		return nil
 	}
-	sampler, err := r.newSampler(ctx, []sample.Version{{N: 0, Dir: b.Dir}})
+	boxes, err := r.openBoxes(ctx, versions)
 	if err != nil {
 		return err
 	}
-	defer sampler.Close()
+	defer boxes.Close()
 	r.Progress.Stage("try", len(r.suite.Benchmarks))
 	for i, bm := range r.suite.Benchmarks {
 		r.Progress.Done(i, bm.Key(), 0)
+		sampler, _ := boxes.of(bm)
+		if sampler == nil {
+			continue
+		}
 		w, err := sampler.WarmUp(ctx, i)
 		if err != nil {
 			return fmt.Errorf("try %s: %w", bm.Key(), err)

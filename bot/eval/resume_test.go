@@ -177,7 +177,7 @@ func TestTip(t *testing.T) {
 		"as an earlier patch": {three(bench.Version{N: 2, SameAs: as(1)}), measured(0, 1), 1},
 		"as base":             {three(bench.Version{N: 2, SameAs: as(0)}), measured(0, 1), 0},
 	} {
-		if got := tt.r.tip(tt.measured); got != tt.want {
+		if got := tt.r.tip(tt.measured, nil); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
 	}

@@ -54,6 +54,12 @@ func (r *renderer) failures() []string {
 		}
 		all = append(all, entry{v.N, []string{what}, v.LogTail})
 	}
+	for _, v := range r.e.Versions {
+		for _, b := range v.Unbuilt() {
+			what := "does not build with " + plain.Clean(strings.Trim(bench.RowName("", b.Params), "{}"))
+			all = append(all, entry{v.N, []string{what}, b.LogTail})
+		}
+	}
 	for i, f := range r.e.Failures {
 		how := ended(f)
 		first := true

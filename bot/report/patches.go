@@ -29,7 +29,7 @@ func (r *renderer) patchByPatch(most int) []string {
 	if len(blocks) == 0 {
 		return nil
 	}
-	lines := []string{r.title("Patch by patch")}
+	lines := []string{r.title(word(r.Values() != "", "Value by value", "Patch by patch"))}
 	var body []string
 	for _, each := range []int{math.MaxInt, 40, 30, 20, 15, 10, 7, 5, 4, 3, 2, 1} {
 		least := len(blocks)

@@ -220,7 +220,13 @@ func (r *renderer) about() []string {
 		return nil
 	}
 	var lines []string
-	if s := e.Series; s != nil {
+	if r.Values() != "" {
+		built := ""
+		if n := len(e.Versions); n > 0 {
+			built = ", built from " + short(e.Versions[0].Commit)
+		}
+		lines = append(lines, r.line("Values", "of the build parameter "+r.Values()+built))
+	} else if s := e.Series; s != nil {
 		kind := count(s.Total, "patch")
 		if s.Version > 1 {
 			kind = "v" + strconv.Itoa(s.Version) + ", " + kind
@@ -310,9 +316,13 @@ func (r *renderer) wholeSeries(most int) []string {
 	case r.e.Series == nil:
 		what = "the whole range"
 	}
-	title := fmt.Sprintf("Base against %s (medians +- 95 %%, %s)", what, count(list[0].Rounds, "round"))
+	from := "Base"
+	if r.Values() != "" {
+		from, what = r.Patch(0), r.Patch(max(last, 1))
+	}
+	title := fmt.Sprintf("%s against %s (medians +- 95 %%, %s)", from, what, count(list[0].Rounds, "round"))
 	if apart(list) {
-		title = fmt.Sprintf("Base against %s (medians +- 95 %%, n rounds)", what)
+		title = fmt.Sprintf("%s against %s (medians +- 95 %%, n rounds)", from, what)
 	}
 	lines := []string{r.title(plain.Cut(title, r.inner))}
 	shown := len(list)
@@ -362,6 +372,11 @@ func (r *renderer) totalTable(list []rows.Row) []string {
 	for i := 1; i < len(list); i++ {
 		several = several || list[i].Name == list[i-1].Name
 	}
+	from, to := "base", "patched"
+	if param := r.Values(); param != "" {
+		value := func(n int) string { return plain.Cut(strings.TrimPrefix(r.Patch(n), param+"="), 12) }
+		from, to = value(0), value(list[0].Total.N)
+	}
 	var lines []string
 	for _, way := range []struct {
 		label int
@@ -373,8 +388,8 @@ func (r *renderer) totalTable(list []rows.Row) []string {
 			continue
 		}
 		t := &plain.Table{Columns: []plain.Column{
-			{}, {Head: "base", Gap: way.gap, Align: plain.Point}, {Gap: 1},
-			{Head: "patched", Gap: way.gap, Align: plain.Point}, {Gap: 1}, {Gap: 1},
+			{}, {Head: from, Gap: way.gap, Align: plain.Point}, {Gap: 1},
+			{Head: to, Gap: way.gap, Align: plain.Point}, {Gap: 1}, {Gap: 1},
 			{Head: "change", Gap: way.gap, Align: plain.Point}, {Gap: 1}, {Head: "n", Gap: 2},
 		}}
 		name, verdict := "", bench.Verdict("none")

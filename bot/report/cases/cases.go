@@ -272,6 +272,43 @@ var All = map[string]func() Builder{
 		b.Failures = b.Failures[:len(b.Failures)-1] // the record alone tells of it
 		return b.Judged()
 	},
+	"values": func() Builder { // of a build parameter, on one version
+		b := New("", "", "", "")
+		b.Commits()
+		b.Series, b.CompareParam = nil, "alloc"
+		for i, name := range []string{"alloc=pool", "alloc=glibc", "alloc=none"} {
+			b.Versions[i] = bench.Version{N: i, Name: name, State: bench.Built, Commit: b.Base.Commit}
+		}
+		b.Same(2, 1)
+		b.Process("hash", 0.4123, 64<<20, map[int]float64{1: 0.21}, map[int]float64{1: -0.3})
+		b.Process("table", 1.52, 80<<20, nil, nil)
+		b.Command = "bot eval v1.1..v1.1 --repo kit.git --compare-param alloc --seed 7"
+		return b.Judged()
+	},
+	"variants": func() Builder { // each choice of a build parameter is a row
+		b := New("", "", five[:2]...)
+		base := 0
+		for _, alloc := range []string{"pool", "none"} {
+			b.Process("hash", 0.4123, 64<<20, map[int]float64{1: 0.05}, nil)
+			params := map[string]string{"alloc": alloc}
+			for i := len(b.Results) - 4; i < len(b.Results); i++ {
+				b.Results[i].Params = params
+			}
+			for n := range b.Versions {
+				b.Versions[n].Variants = append(b.Versions[n].Variants, bench.VariantBuild{Params: params, State: bench.Built})
+			}
+		}
+		b.Versions[1].Variants[1].State, b.Versions[1].Variants[1].SameAs = bench.SameBuild, &base
+		b.Versions[2].Variants[1].State, b.Versions[2].Variants[1].LogTail = bench.BuildFailed, "hash.c:12: undefined: none_alloc\n"
+		for i := range b.Results[4:] {
+			c := &b.Results[4+i]
+			c.Steps[0], c.Steps[1] = bench.Step{N: 1, Change: ptr(0.0), Verdict: bench.Same, Reason: "same build as base"},
+				bench.Step{N: 2, Verdict: bench.NotMeasured, Reason: "does not build"}
+			c.Values = []bench.Value{c.Values[0], {N: 1}, {N: 2}}
+			c.Total = c.Steps[1]
+		}
+		return b.Judged()
+	},
 	"operations": func() Builder {
 		b := New("", "", five[1:3]...)
 		for i, o := range []struct {

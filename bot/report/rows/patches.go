@@ -34,7 +34,7 @@ func (v *View) Patches() int {
 
 // Patch is the name of patch n: "2/5", "base" for 0.
 func (v *View) Patch(n int) string {
-	if n == 0 {
+	if n == 0 && v.Values() == "" {
 		return "base"
 	}
 	if version := v.Version(n); version != nil && version.Name != "" {
@@ -42,6 +42,9 @@ func (v *View) Patch(n int) string {
 	}
 	return strconv.Itoa(n) + "/" + strconv.Itoa(v.Patches())
 }
+
+// Values is the build parameter whose values are compared, "" for patches.
+func (v *View) Values() string { return plain.Clean(v.Evaluation.CompareParam) }
 
 // Between names the patches lo..hi: "2-4/7".
 func (v *View) Between(lo, hi int) string {

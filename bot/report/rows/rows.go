@@ -208,10 +208,14 @@ func Value(e *store.Evaluation, c *bench.Comparison, n int) bench.Value {
 			return c.Values[i]
 		}
 		i := at(len(e.Versions), n, func(i int) int { return e.Versions[i].N })
-		if i < 0 || e.Versions[i].SameAs == nil {
+		if i < 0 {
 			break
 		}
-		n = *e.Versions[i].SameAs
+		as := e.Versions[i].With(c.Params).SameAs
+		if as == nil {
+			break
+		}
+		n = *as
 	}
 	return bench.Value{N: n}
 }
