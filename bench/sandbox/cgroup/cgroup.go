@@ -14,8 +14,9 @@
 // When memory runs out everything in the group is killed, not just what the
 // kernel thinks the largest: half a program gives no figures.
 //
-// Groups lie below that of this process, whose own bounds so hold for boxes too,
-// or beside it where version 2 allows no groups below a process. They are removed
+// Groups lie below that of this process, or above where that bounds nothing, so
+// that its own bounds hold for boxes too; or beside it where version 2 allows no
+// groups below a process. They are removed
 // by Remove and Close. Those of a process that was killed are removed by the next
 // Find in the same place: each process holds a lock on the folder of its groups.
 package cgroup

@@ -48,6 +48,41 @@ func TestOwnFolders(t *testing.T) {
 	}
 }
 
+func TestClimb(t *testing.T) {
+	top := t.TempDir()
+	for name, text := range map[string]string{
+		"m/cgroup.procs": "", "m/memory.limit_in_bytes": "9223372036854771712\n",
+		"m/free/cgroup.procs": "", "m/free/memory.limit_in_bytes": "9223372036854771712\n",
+		"m/free/bound/cgroup.procs": "", "m/free/bound/memory.limit_in_bytes": "1073741824\n",
+		"m/free/bound/free/cgroup.procs": "", "m/free/bound/free/memory.limit_in_bytes": "9223372036854771712\n",
+		"p/cgroup.procs":      "", // the first group of pids has no bound
+		"p/free/cgroup.procs": "", "p/free/pids.max": "max\n",
+		"p/bound/cgroup.procs": "", "p/bound/pids.max": "100\n",
+	} {
+		name = filepath.Join(top, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ from, file, want string }{
+		{"m", "memory.limit_in_bytes", "m"},
+		{"m/free", "memory.limit_in_bytes", "m"},
+		{"m/free/bound", "memory.limit_in_bytes", "m/free/bound"},
+		{"m/free/bound/free", "memory.limit_in_bytes", "m/free/bound"},
+		{"p", "pids.max", "p"},
+		{"p/free", "pids.max", "p"},
+		{"p/bound", "pids.max", "p/bound"},
+		{"none", "pids.max", "none"},
+	} {
+		if got := climb(filepath.Join(top, tt.from), tt.file); got != filepath.Join(top, tt.want) {
+			t.Errorf("from %s to %s, want %s", tt.from, got, tt.want)
+		}
+	}
+}
+
 func TestCounter(t *testing.T) {
 	const text = "low 0\nmax 7\noom 3\noom_kill 12\noom_group_kill 1\n"
 	for name, want := range map[string]int64{"oom_kill": 12, "max": 7, "low": 0, "kill": 0} {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,7 +20,7 @@ func find1(memory, pids string) (*Host, error) {
 		return nil, errors.New("there is neither cgroup v2 nor v1 with memory and pids")
 	}
 	h := &Host{version: 1}
-	for _, parent := range []string{memory, pids} {
+	for _, parent := range []string{climb(memory, "memory.limit_in_bytes"), climb(pids, "pids.max")} {
 		f, err := claim(parent)
 		if err != nil {
 			h.Close()
@@ -28,6 +29,23 @@ func find1(memory, pids string) (*Host, error) {
 		h.folders = append(h.folders, f)
 	}
 	return h, nil
+}
+
+// climb goes up from a group for as long as it sets no bound: nobody is deceived
+// if groups are made there instead, and processes that come and go with groups of
+// their own, like those of terminals, find what others of them have left.
+func climb(dir, file string) string {
+	for {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		value := strings.TrimSpace(string(text))
+		n, notANumber := strconv.ParseInt(value, 10, 64)
+		unbounded := value == "max" || notANumber == nil && n >= 1<<62
+		up := filepath.Dir(dir)
+		if _, above := os.Lstat(filepath.Join(up, "cgroup.procs")); err != nil || !unbounded || above != nil {
+			return dir
+		}
+		dir = up
+	}
 }
 
 func (g *Group) make1(memory, pids string, b Bounds) error {
