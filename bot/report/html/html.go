@@ -151,6 +151,7 @@ func (r *renderer) page() *pageView {
 		}
 	}
 	p.Title = p.Word + ": " + p.Headline
+	p.Headline, p.Unchanged = together(p.Headline), together(p.Unchanged)
 	r.facts(p)
 	view := rows.Of(e)
 	p.Changed = r.rows(view.Changed)
@@ -183,6 +184,9 @@ func (r *renderer) page() *pageView {
 	return p
 }
 
+// together keeps a number and its per cent sign on one line.
+func together(s string) string { return strings.ReplaceAll(s, " %", "\u00a0%") }
+
 // unbuilt says that some version does not build.
 func (r *renderer) unbuilt() bool {
 	return slices.ContainsFunc(r.e.Versions, func(v bench.Version) bool { return v.State == bench.BuildFailed })
@@ -196,11 +200,14 @@ func (r *renderer) facts(p *pageView) {
 		}
 	}
 	if s := e.Series; s != nil {
-		version := ""
-		if s.Version > 1 {
-			version = fmt.Sprintf(" (v%d)", s.Version)
+		kind := fmt.Sprintf(" (%d patches)", s.Total)
+		if s.Total == 1 {
+			kind = " (1 patch)"
 		}
-		add(&p.Facts, "Series", s.Subject+version)
+		if s.Version > 1 {
+			kind = fmt.Sprintf(" (v%d, %s", s.Version, kind[2:])
+		}
+		add(&p.Facts, "Series", s.Subject+kind)
 		if s.Author.Name != "" || s.Author.Email != "" {
 			add(&p.Facts, "Author", s.Author.String())
 		}

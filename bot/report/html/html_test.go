@@ -69,6 +69,7 @@ var attributes = strings.Fields(`lang charset content http-equiv name class id h
 // once and each reference answered, and no address of anything outside.
 func check(t *testing.T, page string) {
 	t.Helper()
+	valid(t, page)
 	doc, err := html.Parse(strings.NewReader(page))
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +117,99 @@ func check(t *testing.T, page string) {
 	}
 	if strings.Contains(style, "url(") || strings.Contains(style, "@import") {
 		t.Error("the style sheet asks for something outside")
+	}
+}
+
+// Which elements stand for themselves, which hold words alone, and what others
+// may hold: the part of the standard's content models that our pages use.
+var (
+	void     = strings.Fields("meta link br img path circle")
+	phrasing = strings.Fields("a span q code svg")
+	wordy    = strings.Fields("title style h1 h2 h3 p a span q code dt caption th td summary figcaption pre desc text")
+	children = map[string]string{
+		"html": "head body", "head": "meta title style", "ul": "li", "dl": "dt dd", "table": "caption thead tbody", "thead": "tr", "tbody": "tr",
+		"tr": "th td", "svg": "title desc path circle text", "figure": "svg ul figcaption", "body": "a header main footer",
+		"header": "h1 p dl nav", "nav": "ul", "footer": "p",
+	}
+)
+
+// valid holds the text of a page against the standard: every element is closed
+// where it must be, stands where it may, has an attribute once, and headings go
+// down by single steps.
+func valid(t *testing.T, page string) {
+	t.Helper()
+	z := html.NewTokenizer(strings.NewReader(page))
+	var open []string
+	heading, faults := 0, 0
+	fault := func(format string, args ...any) {
+		if faults++; faults <= 20 {
+			t.Errorf(strings.Join(open, " ")+": "+format, args...)
+		}
+	}
+	for {
+		kind := z.Next()
+		raw := string(z.Raw())
+		token := z.Token()
+		name := token.Data
+		switch kind {
+		case html.ErrorToken:
+			if len(open) > 0 {
+				fault("not closed")
+			}
+			return
+		case html.TextToken:
+			if n := len(open); strings.TrimSpace(name) != "" && (n == 0 || children[open[n-1]] != "") {
+				fault("text %.40q", name)
+			}
+		case html.EndTagToken:
+			if n := len(open); n == 0 || open[n-1] != name {
+				fault("%s is closed", name)
+				return
+			} else {
+				open = open[:n-1]
+			}
+		case html.StartTagToken, html.SelfClosingTagToken:
+			parent := ""
+			if n := len(open); n > 0 {
+				parent = open[n-1]
+			}
+			switch allowed := children[parent]; {
+			case allowed != "" && !slices.Contains(strings.Fields(allowed), name):
+				fault("%s has no place here", name)
+			case slices.Contains(wordy, parent) && !slices.Contains(phrasing, name):
+				fault("%s stands among words", name)
+			case parent == "a" && slices.Contains(open[:len(open)-1], "a"):
+				fault("a link in a link")
+			}
+			if strings.Count(raw, `="`) > len(token.Attr) { // of which the reader keeps each once
+				fault("%s has an attribute twice", name)
+			}
+			if level := strings.Index("h1h2h3", name)/2 + 1; len(name) == 2 && name[0] == 'h' && level > 0 {
+				if level > heading+1 {
+					fault("h%d behind h%d", level, heading)
+				}
+				heading = level
+			}
+			if kind == html.StartTagToken && !slices.Contains(void, name) {
+				open = append(open, name)
+			}
+		}
+	}
+}
+
+// TestValid knows a fault of each kind.
+func TestValid(t *testing.T) {
+	const good = "<html><head><title>x</title></head><body><a href=\"#m\">m</a><main id=\"m\"><h1>a</h1><ul><li>b</li></ul></main></body></html>"
+	valid(t, good)
+	for old, now := range map[string]string{
+		"</li>": "", "<li>b</li>": "<p>b</p>", "<h1>a</h1>": "<h1>a<p></p></h1>", "h1": "h2", "<main id=\"m\">": "<main id=\"m\" id=\"n\">",
+		"</html>": "", "<ul>": "<ul>text",
+	} {
+		silent := &testing.T{}
+		valid(silent, strings.ReplaceAll(good, old, now))
+		if !silent.Failed() {
+			t.Errorf("%q in the place of %q passes", now, old)
+		}
 	}
 }
 

@@ -70,6 +70,9 @@ func (c *canvas) open(id, title, desc string) {
 func (c *canvas) axes(factor float64, label func(float64) string) {
 	step := niceStep((c.hi-c.lo)/factor/4) * factor
 	for v := math.Ceil(c.lo/step) * step; v <= c.hi && step > 0; v += step {
+		if math.Abs(v) < step/2 {
+			v = 0 // and not what is left of a sum
+		}
 		y := f(c.y(v))
 		fmt.Fprintf(c, `<path class="grid" d="M%s %sH%s"/><text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`,
 			f(roomLeft), y, f(frameRight), f(roomLeft-6), f(c.y(v)+3.5), template.HTMLEscapeString(label(v)))

@@ -283,11 +283,11 @@ func (r *renderer) patches(changed []rows.Row, views []rowView) []patchView {
 		}
 		switch {
 		case v.State == bench.SameBuild && v.SameAs != nil:
-			p.State = "Same build as " + r.patch(*v.SameAs) + ", not measured again."
+			p.State = "same build as " + r.patch(*v.SameAs) + ", not measured again"
 		case v.State == bench.BuildFailed:
-			p.State = "Does not build."
+			p.State = "does not build"
 		case v.State == bench.NotBuilt:
-			p.State = "Not built."
+			p.State = "not built"
 		}
 		if v.State == bench.BuildFailed && v.LogTail != "" {
 			p.Logs = append(p.Logs, r.log("Build log of "+p.Name, v.LogTail, told))
@@ -318,7 +318,7 @@ func (r *renderer) patches(changed []rows.Row, views []rowView) []patchView {
 		all = append(all, p)
 	}
 	if c := r.e.Conflict; c != nil {
-		p := patchView{ID: "patch" + strconv.Itoa(c.N), Name: r.patch(c.N), Subject: plain.Clean(c.Subject), State: "Does not apply."}
+		p := patchView{ID: "patch" + strconv.Itoa(c.N), Name: r.patch(c.N), Subject: plain.Clean(c.Subject), State: "does not apply"}
 		for _, f := range c.Files {
 			p.Conflict = append(p.Conflict, plain.Clean(f.String()))
 		}
