@@ -13,7 +13,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bench/compare"
 	"patchbench/bench/sample"
-	"patchbench/bench/sample/parse"
+	"patchbench/bench/sample/parse/gobench"
 	"patchbench/bot/report"
 	"patchbench/store"
 )
@@ -58,7 +58,7 @@ func (c *compareCommand) read(t *terminal) (comparison, error) {
 	if len(c.Files) == 1 && (c.Files[0] == "-" || strings.HasSuffix(c.Files[0], ".jsonl")) {
 		err = in.readOurs(c.Files[0], t.stdin)
 	} else {
-		in.samples, names, err = parse.ReadGoBench(c.Files...)
+		in.samples, names, err = gobench.ReadFiles(c.Files...)
 	}
 	if err != nil {
 		return in, err

@@ -15,60 +15,63 @@ import (
 // layer gives each package of the module its height; a package may import only
 // lower ones. The table is that of the README's "Layout" section.
 var layer = map[string]int{
-	"config":                0,
-	"deploy":                0,
-	"bench/sandbox/runner":  0, // the part of bench/sandbox inside the box
-	"bench/sandbox/cgroup":  0,
-	"bench/sandbox/seccomp": 0, // the calls refused inside the box
-	"bench/sandbox/probe":   3, // the program of the self-test
-	"bench/sandbox":         5,
-	"mbox":                  10,
-	"bench":                 10,
-	"mbox/cases":            11, // for tests
-	"mbox/tree/diff":        15, // the parts of mbox/tree that know no series
-	"mbox/tree/odb":         15,
-	"mbox/tree/merge":       15,
-	"mbox/tree/overlay":     16,
-	"mbox/tree/checkout":    17,
-	"mbox/series/patch":     15, // the part of mbox/series that knows one mail alone
-	"mbox/series/assembly":  17, // the part of mbox/series that decides
-	"mbox/series/keep":      16, // the part of mbox/series that knows no series
-	"mbox/series/spill":     0,
-	"bench/clone":           0,
-	"bench/fixture":         15,
-	"bench/sample/plan":     15, // the part of bench/sample that runs nothing
-	"mbox/source":           20,
-	"mbox/series":           20,
-	"mbox/tree":             20,
-	"bench/suite":           20,
-	"bench/build":           20,
-	"bench/sample":          20,
-	"bench/sample/counter":  15, // the part of bench/sample that knows valgrind alone
-	"bench/sample/parse":    15, // the part of bench/sample that knows text alone
-	"bench/compare":         20,
-	"bench/claims":          20,
-	"store":                 30,
-	"bot/unlink":            0,
-	"bot/eval":              40,
-	"bot/report/plain":      31, // the parts of bot/report that know no evaluation
-	"bot/report/figure":     32,
-	"bot/report/rows":       33,
-	"bot/report":            40,
-	"bot/report/layout":     42,
-	"bot/report/machines":   43,
-	"bot/report/history":    42,
-	"bot/report/html":       45,
-	"bot/report/long":       45,
-	"bot/report/cases":      35,
-	"bot/report/markdown":   45,
-	"bot/check":             45,
-	"bot/starter":           45,
-	"bot/github":            40,
-	"bot/watch":             50,
-	"bot/work":              50,
-	"bot/reply":             50,
-	"bot/web":               50,
-	"bot":                   60,
+	"config":                     0,
+	"deploy":                     0,
+	"bench/sandbox/runner":       0, // the part of bench/sandbox inside the box
+	"bench/sandbox/cgroup":       0,
+	"bench/sandbox/seccomp":      0, // the calls refused inside the box
+	"bench/sandbox/probe":        3, // the program of the self-test
+	"bench/sandbox":              5,
+	"mbox":                       10,
+	"bench":                      10,
+	"mbox/cases":                 11, // for tests
+	"mbox/tree/diff":             15, // the parts of mbox/tree that know no series
+	"mbox/tree/odb":              15,
+	"mbox/tree/merge":            15,
+	"mbox/tree/overlay":          16,
+	"mbox/tree/checkout":         17,
+	"mbox/series/patch":          15, // the part of mbox/series that knows one mail alone
+	"mbox/series/assembly":       17, // the part of mbox/series that decides
+	"mbox/series/keep":           16, // the part of mbox/series that knows no series
+	"mbox/series/spill":          0,
+	"bench/clone":                0,
+	"bench/fixture":              15,
+	"bench/sample/plan":          15, // the part of bench/sample that runs nothing
+	"mbox/source":                20,
+	"mbox/series":                20,
+	"mbox/tree":                  20,
+	"bench/suite":                20,
+	"bench/build":                20,
+	"bench/sample":               20,
+	"bench/sample/counter":       15, // the part of bench/sample that knows valgrind alone
+	"bench/sample/parse":         15, // the part of bench/sample that knows text alone
+	"bench/sample/parse/unit":    13,
+	"bench/sample/parse/node":    14,
+	"bench/sample/parse/gobench": 14,
+	"bench/compare":              20,
+	"bench/claims":               20,
+	"store":                      30,
+	"bot/unlink":                 0,
+	"bot/eval":                   40,
+	"bot/report/plain":           31, // the parts of bot/report that know no evaluation
+	"bot/report/figure":          32,
+	"bot/report/rows":            33,
+	"bot/report":                 40,
+	"bot/report/layout":          42,
+	"bot/report/machines":        43,
+	"bot/report/history":         42,
+	"bot/report/html":            45,
+	"bot/report/long":            45,
+	"bot/report/cases":           35,
+	"bot/report/markdown":        45,
+	"bot/check":                  45,
+	"bot/starter":                45,
+	"bot/github":                 40,
+	"bot/watch":                  50,
+	"bot/work":                   50,
+	"bot/reply":                  50,
+	"bot/web":                    50,
+	"bot":                        60,
 }
 
 // topLevel is all that may stand beside dot files at the top of the tree.

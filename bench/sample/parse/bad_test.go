@@ -3,7 +3,6 @@ package parse
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
@@ -194,24 +193,5 @@ func TestNew(t *testing.T) {
 				t.Errorf("error = %v\nwant    %s", err, tt.want)
 			}
 		})
-	}
-}
-
-func TestUnit(t *testing.T) {
-	tests := []struct {
-		unit, base string
-		factor     float64
-	}{
-		{"ns", "s", 1e-9}, {"us", "s", 1e-6}, {"\u00b5s", "s", 1e-6}, {"\u03bcs", "s", 1e-6}, {"ms", "s", 1e-3}, {"s", "s", 1}, {"min", "s", 60},
-		{"ns/op", "s", 1e-9}, {"us/iter", "s", 1e-6}, {"B", "B", 1}, {"kB", "B", 1e3}, {"KB", "B", 1e3}, {"KiB", "B", 1024}, {"MiB", "B", 1 << 20},
-		{"MB/s", "B/s", 1e6}, {"GiB/s", "B/s", 1 << 30}, {"MB/sec", "B/s", 1e6}, {"ops/s", "1/s", 1}, {"ops/us", "1/s", 1e6}, {"ops/min", "1/s", 1. / 60},
-		{"Kelem/s", "1/s", 1e3}, {"Melem/s", "1/s", 1e6}, {"req/s", "1/s", 1}, {"B/op", "B", 1}, {"counts", "1", 1}, {"", "1", 1}, {"1", "1", 1},
-		{"%", "%", 1}, {"widgets", "widgets", 1}, {"widgets/s", "widgets/s", 1}, {"J/op", "J", 1}, {"B/row", "B/row", 1},
-	}
-	for _, tt := range tests {
-		base, factor := unit(tt.unit)
-		if base != tt.base || math.Abs(factor/tt.factor-1) > 1e-12 {
-			t.Errorf("unit(%q) = %s, %v, want %s, %v", tt.unit, base, factor, tt.base, tt.factor)
-		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"patchbench/bench/sample/parse/node"
 )
 
 var (
@@ -42,7 +44,7 @@ func readCatch2(out []byte) ([]Result, error) {
 			continue
 		case strings.TrimSpace(line) == "":
 			if open {
-				return nil, at(i+1, "%s has no mean", shown(list[len(list)-1].Name))
+				return nil, node.At(i+1, "%s has no mean", shown(list[len(list)-1].Name))
 			}
 			pending = nil
 			continue
@@ -50,11 +52,11 @@ func readCatch2(out []byte) ([]Result, error) {
 		if open {
 			m := catchThree.FindStringSubmatch(line)
 			if m == nil {
-				return nil, at(i+1, "%s: want mean, low mean and high mean, is %s", shown(list[len(list)-1].Name), first(strings.TrimSpace(line)))
+				return nil, node.At(i+1, "%s: want mean, low mean and high mean, is %s", shown(list[len(list)-1].Name), first(strings.TrimSpace(line)))
 			}
 			v, err := value(wall, m[1], m[2])
 			if err != nil {
-				return nil, at(i+1, "%s: %w", shown(list[len(list)-1].Name), err)
+				return nil, node.At(i+1, "%s: %w", shown(list[len(list)-1].Name), err)
 			}
 			r := &list[len(list)-1]
 			r.Values, open = []Value{v}, false
@@ -72,7 +74,7 @@ func readCatch2(out []byte) ([]Result, error) {
 		if alone {
 			v, err := value(wall, m[4], m[5])
 			if err != nil {
-				return nil, at(i+1, "%s: %w", shown(r.Name), err)
+				return nil, node.At(i+1, "%s: %w", shown(r.Name), err)
 			}
 			r.Values = []Value{v}
 		}
@@ -81,14 +83,14 @@ func readCatch2(out []byte) ([]Result, error) {
 	}
 	if open {
 		r := list[len(list)-1]
-		return nil, at(r.Line, "%s has no mean: the output is cut off", shown(r.Name))
+		return nil, node.At(r.Line, "%s has no mean: the output is cut off", shown(r.Name))
 	}
 	return list, nil
 }
 
 // catchXML reads the XML that begins at a place.
 func catchXML(out []byte, from int) ([]Result, error) {
-	before := lineAt(out, from) - 1
+	before := node.LineAt(out, from) - 1
 	dec := xml.NewDecoder(bytes.NewReader(out[from:]))
 	type found struct {
 		Result
@@ -105,7 +107,7 @@ func catchXML(out []byte, from int) ([]Result, error) {
 			break
 		}
 		if err != nil {
-			return nil, at(line(), "the XML cannot be read: %w", err)
+			return nil, node.At(line(), "the XML cannot be read: %w", err)
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
@@ -124,13 +126,13 @@ func catchXML(out []byte, from int) ([]Result, error) {
 				all = append(all, found{Result{Name: name, Line: line()}, test})
 			case "failed":
 				if inside >= 0 {
-					return nil, at(line(), "%s failed: %s", shown(all[inside].Name), first(attr(t, "message")))
+					return nil, node.At(line(), "%s failed: %s", shown(all[inside].Name), first(attr(t, "message")))
 				}
 			case "mean":
 				if inside >= 0 {
 					v, err := value(wall, attr(t, "value"), "ns")
 					if err != nil {
-						return nil, at(line(), "%s: %w", shown(all[inside].Name), err)
+						return nil, node.At(line(), "%s: %w", shown(all[inside].Name), err)
 					}
 					all[inside].Values = append(all[inside].Values, v)
 				}

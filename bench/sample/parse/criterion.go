@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/parse/node"
 )
 
 // criterionLine is a time or rate with its interval: low, middle, high.
@@ -34,7 +35,7 @@ func readCriterion(out []byte) ([]Result, error) {
 		v, err := value(map[string]string{"time": wall, "thrpt": throughput}[m[2]], m[5], m[6])
 		switch {
 		case err != nil:
-			return nil, at(i+1, "%s: %w", shown(name), err)
+			return nil, node.At(i+1, "%s: %w", shown(name), err)
 		case m[2] == "time":
 			list = append(list, Result{Name: name, Line: i + 1, Values: []Value{v}})
 		case len(list) > 0:
@@ -48,46 +49,46 @@ func readCriterion(out []byte) ([]Result, error) {
 // criterionJSON reads messages of cargo-criterion, and estimates that stand behind
 // the description of their benchmark.
 func criterionJSON(out []byte) ([]Result, error) {
-	docs, err := documents(out, func(n *node) bool { return n.kind == isObject })
+	docs, err := node.Documents(out, func(n *node.Node) bool { return n.Kind == node.Object })
 	if err != nil {
 		return nil, err
 	}
 	var list []Result
-	var about *node // the benchmark.json before
+	var about *node.Node // the benchmark.json before
 	for _, n := range docs {
 		switch {
-		case n.get("reason").str() == "benchmark-complete":
-			r := Result{Name: n.get("id").str(), Line: n.line}
-			best := n.get("typical")
-			if best == nil || best.get("estimate") == nil {
-				return nil, at(n.line, "%s has no typical estimate", shown(r.Name))
+		case n.Get("reason").Str() == "benchmark-complete":
+			r := Result{Name: n.Get("id").Str(), Line: n.Line}
+			best := n.Get("typical")
+			if best == nil || best.Get("estimate") == nil {
+				return nil, node.At(n.Line, "%s has no typical estimate", shown(r.Name))
 			}
-			v, err := best.get("estimate").value(wall, best.get("unit").or(n.get("unit")).str())
+			v, err := figure(best.Get("estimate"), wall, best.Get("unit").Or(n.Get("unit")).Str())
 			if err != nil {
 				return nil, err
 			}
 			r.Values = []Value{v}
-			if t := n.get("throughput"); t != nil && len(t.items) > 0 {
-				if err := r.rate(t.items[0].get("per_iteration"), t.items[0].get("unit").str()); err != nil {
+			if t := n.Get("throughput"); t != nil && len(t.Items) > 0 {
+				if err := r.rate(t.Items[0].Get("per_iteration"), t.Items[0].Get("unit").Str()); err != nil {
 					return nil, err
 				}
 			}
 			list = append(list, r)
-		case n.get("full_id") != nil:
+		case n.Get("full_id") != nil:
 			about = n
-		case n.get("mean").get("point_estimate") != nil:
+		case n.Get("mean").Get("point_estimate") != nil:
 			if about == nil {
-				return nil, at(n.line, "estimates without a name: print benchmark.json before each estimates.json")
+				return nil, node.At(n.Line, "estimates without a name: print benchmark.json before each estimates.json")
 			}
-			r := Result{Name: about.get("full_id").str(), Line: n.line}
+			r := Result{Name: about.Get("full_id").Str(), Line: n.Line}
 			// As the tool itself prints it: the slope where it could be had.
-			v, err := n.get("slope").or(n.get("mean")).get("point_estimate").or(n).value(wall, "ns")
+			v, err := figure(n.Get("slope").Or(n.Get("mean")).Get("point_estimate").Or(n), wall, "ns")
 			if err != nil {
 				return nil, err
 			}
 			r.Values = []Value{v}
-			for _, t := range about.get("throughput").or(&node{}).members {
-				if err := r.rate(t.value, strings.ToLower(t.key)); err != nil {
+			for _, t := range about.Get("throughput").Or(&node.Node{}).Members {
+				if err := r.rate(t.Value, strings.ToLower(t.Key)); err != nil {
 					return nil, err
 				}
 			}
@@ -98,11 +99,11 @@ func criterionJSON(out []byte) ([]Result, error) {
 }
 
 // rate adds how much is done in a second, of so much in each iteration.
-func (r *Result) rate(each *node, u string) error {
+func (r *Result) rate(each *node.Node, u string) error {
 	if each == nil || r.Values[0].Value == 0 {
 		return nil
 	}
-	n, err := each.number()
+	n, err := each.Number()
 	if err != nil {
 		return err
 	}

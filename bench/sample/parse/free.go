@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/parse/node"
+	"patchbench/bench/sample/parse/unit"
 )
 
 // newRegex gives the parser for an expression of a suite, in the syntax of Go
@@ -84,7 +86,7 @@ func regexRun(re *regexp.Regexp, figure int, fixed string, group map[string]int,
 		}
 		v, err := value(metric, word(figure), u)
 		if err != nil {
-			return nil, at(line, "%s: %w", shown(r.Name), err)
+			return nil, node.At(line, "%s: %w", shown(r.Name), err)
 		}
 		r.Values = []Value{v}
 		list = append(list, r)
@@ -112,7 +114,7 @@ func unnamed(list []Result) []Result {
 
 // metricOf is what a figure is called of which only the unit is known.
 func metricOf(u string) string {
-	switch base, _ := unit(u); {
+	switch base, _ := unit.Base(u); {
 	case base == bench.Second:
 		return wall
 	case strings.HasSuffix(base, "/s"):
@@ -168,9 +170,9 @@ func newJSON(spec string) (*Parser, error) {
 	if main == "" {
 		main = metricOf(options["unit"])
 	}
-	base, _ := unit(options["unit"])
+	base, _ := unit.Base(options["unit"])
 	return &Parser{Main: main, MainUnit: base, read: func(out []byte) ([]Result, error) {
-		docs, err := documents(out, func(*node) bool { return true })
+		docs, err := node.Documents(out, func(*node.Node) bool { return true })
 		if err != nil {
 			return nil, err
 		}
@@ -218,7 +220,7 @@ func pathStep(s string) (step, string, error) {
 }
 
 // pathRun follows a path from n, whose parent is given, and adds what it leads to.
-func pathRun(n, parent *node, path []step, stars []string, options map[string]string, list []Result) ([]Result, error) {
+func pathRun(n, parent *node.Node, path []step, stars []string, options map[string]string, list []Result) ([]Result, error) {
 	if len(list) > maxResults {
 		return list, nil
 	}
@@ -228,45 +230,45 @@ func pathRun(n, parent *node, path []step, stars []string, options map[string]st
 	}
 	s, path := path[0], path[1:]
 	var err error
-	follow := func(to *node, star ...string) {
+	follow := func(to *node.Node, star ...string) {
 		if to != nil && err == nil {
 			list, err = pathRun(to, n, path, append(stars[:len(stars):len(stars)], star...), options, list)
 		}
 	}
 	switch {
 	case s.all:
-		for i, to := range n.items {
+		for i, to := range n.Items {
 			follow(to, strconv.Itoa(i))
 		}
-		for _, m := range n.members {
-			follow(m.value, m.key)
+		for _, m := range n.Members {
+			follow(m.Value, m.Key)
 		}
 	case s.key != "":
-		follow(n.get(s.key))
+		follow(n.Get(s.key))
 	default:
 		i := s.index
 		if i < 0 {
-			i += len(n.items)
+			i += len(n.Items)
 		}
-		if i >= 0 && i < len(n.items) {
-			follow(n.items[i])
+		if i >= 0 && i < len(n.Items) {
+			follow(n.Items[i])
 		}
 	}
 	return list, err
 }
 
-func pathResult(n, parent *node, stars []string, options map[string]string) (Result, error) {
-	r := Result{Line: n.line, Name: strings.Join(stars, "/")}
+func pathResult(n, parent *node.Node, stars []string, options map[string]string) (Result, error) {
+	r := Result{Line: n.Line, Name: strings.Join(stars, "/")}
 	beside := func(option string) (string, error) {
 		key := options[option]
 		if key == "" {
 			return "", nil
 		}
-		v := parent.get(key)
-		if v == nil || v.kind != isText && v.kind != isNum {
-			return "", at(n.line, "no member %q beside the figure, as %s=%s asks for", key, option, key)
+		v := parent.Get(key)
+		if v == nil || v.Kind != node.Text && v.Kind != node.Num {
+			return "", node.At(n.Line, "no member %q beside the figure, as %s=%s asks for", key, option, key)
 		}
-		return v.text, nil
+		return v.Text, nil
 	}
 	name, err := beside("name")
 	if err != nil {
@@ -283,15 +285,15 @@ func pathResult(n, parent *node, stars []string, options map[string]string) (Res
 	if err != nil {
 		return r, err
 	}
-	figure := strings.TrimSpace(n.text)
-	if n.kind == isText && u == "" && options["unit"] == "" {
+	figure := strings.TrimSpace(n.Text)
+	if n.Kind == node.Text && u == "" && options["unit"] == "" {
 		// "12.5 ms"
 		if f, rest, ok := strings.Cut(figure, " "); ok {
 			figure, u = f, strings.TrimSpace(rest)
 		}
 	}
-	if n.kind != isNum && n.kind != isText {
-		return r, at(n.line, "%s stands where a figure should", n.kind)
+	if n.Kind != node.Num && n.Kind != node.Text {
+		return r, node.At(n.Line, "%s stands where a figure should", n.Kind)
 	}
 	if u == "" {
 		u = options["unit"]
@@ -304,7 +306,7 @@ func pathResult(n, parent *node, stars []string, options map[string]string) (Res
 	}
 	v, err := value(metric, figure, u)
 	if err != nil {
-		return r, at(n.line, "%s: %w", shown(r.Name), err)
+		return r, node.At(n.Line, "%s: %w", shown(r.Name), err)
 	}
 	r.Values = []Value{v}
 	return r, nil

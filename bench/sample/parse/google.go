@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/parse/node"
+	"patchbench/bench/sample/parse/unit"
 )
 
 var (
@@ -25,7 +27,7 @@ var aggregates = []string{"_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"}
 // readGoogle reads the console of Google Benchmark, or its JSON. With
 // --benchmark_repetitions the median is taken.
 func readGoogle(out []byte) ([]Result, error) {
-	if doc, err := jsonIn(out, "benchmarks"); doc != nil || err != nil {
+	if doc, err := node.In(out, "benchmarks"); doc != nil || err != nil {
 		if err != nil {
 			return nil, err
 		}
@@ -46,10 +48,10 @@ func readGoogle(out []byte) ([]Result, error) {
 			continue
 		}
 		if m := googleError.FindStringSubmatch(line); m != nil {
-			return nil, at(i+1, "%s: %s: %s", shown(m[1]), strings.ToLower(m[2]), first(strings.Trim(m[3], "'")))
+			return nil, node.At(i+1, "%s: %s: %s", shown(m[1]), strings.ToLower(m[2]), first(strings.Trim(m[3], "'")))
 		}
 		m := googleLine.FindStringSubmatch(line)
-		if m == nil || !isNumber(m[2]) || !isNumber(m[4]) {
+		if m == nil || !unit.IsNumber(m[2]) || !unit.IsNumber(m[4]) {
 			continue
 		}
 		r := Result{Name: m[1], Line: i + 1}
@@ -62,7 +64,7 @@ func readGoogle(out []byte) ([]Result, error) {
 				continue
 			}
 			if err != nil {
-				return nil, at(i+1, "%s: %w", shown(r.Name), err)
+				return nil, node.At(i+1, "%s: %w", shown(r.Name), err)
 			}
 			r.Values = append(r.Values, v)
 		}
@@ -90,12 +92,12 @@ func (r *Result) counters(text string, names []string) error {
 			name, figure = names[i], w
 		}
 		m := counterValue.FindStringSubmatch(figure)
-		if m == nil || name == "" || !isNumber(m[1]) {
+		if m == nil || name == "" || !unit.IsNumber(m[1]) {
 			return nil // the label may be any text
 		}
-		v, err := number(m[1])
+		v, err := unit.Number(m[1])
 		if err != nil {
-			return at(r.Line, "%s: %s: %w", shown(r.Name), shown(name), err)
+			return node.At(r.Line, "%s: %s: %w", shown(r.Name), shown(name), err)
 		}
 		r.Values = append(r.Values, counter(name, v*googlePrefix(name, m[2]), m[3] == "/s"))
 	}
@@ -169,38 +171,38 @@ var googleKeys = []string{
 	"total_allocated_bytes", "net_heap_growth",
 }
 
-func googleJSON(doc *node) ([]Result, error) {
+func googleJSON(doc *node.Node) ([]Result, error) {
 	var list []Result
-	for _, b := range doc.get("benchmarks").items {
-		r := Result{Name: b.get("name").text, Line: b.line}
-		if u := b.get("aggregate_unit"); u != nil && u.text == "percentage" || b.get("rms") != nil || b.get("big_o") != nil {
+	for _, b := range doc.Get("benchmarks").Items {
+		r := Result{Name: b.Get("name").Str(), Line: b.Line}
+		if u := b.Get("aggregate_unit"); u != nil && u.Text == "percentage" || b.Get("rms") != nil || b.Get("big_o") != nil {
 			continue
 		}
 		for _, flag := range []string{"error_occurred", "skipped"} {
-			if f := b.get(flag); f != nil && f.text == "true" {
-				why := b.get("error_message").or(b.get("skip_message"))
-				return nil, at(f.line, "%s: %s: %s", shown(r.Name), strings.ReplaceAll(flag, "_", " "), first(why.str()))
+			if f := b.Get(flag); f != nil && f.Text == "true" {
+				why := b.Get("error_message").Or(b.Get("skip_message"))
+				return nil, node.At(f.Line, "%s: %s: %s", shown(r.Name), strings.ReplaceAll(flag, "_", " "), first(why.Str()))
 			}
 		}
-		u := b.get("time_unit").str()
+		u := b.Get("time_unit").Str()
 		for _, x := range []struct{ key, metric string }{{"real_time", wall}, {"cpu_time", cpu}} {
-			if n := b.get(x.key); n != nil {
-				v, err := n.value(x.metric, u)
+			if n := b.Get(x.key); n != nil {
+				v, err := figure(n, x.metric, u)
 				if err != nil {
 					return nil, err
 				}
 				r.Values = append(r.Values, v)
 			}
 		}
-		for _, m := range b.members {
-			if m.value.kind != isNum || m.key == "" || slices.Contains(googleKeys, m.key) {
+		for _, m := range b.Members {
+			if m.Value.Kind != node.Num || m.Key == "" || slices.Contains(googleKeys, m.Key) {
 				continue
 			}
-			v, err := m.value.number()
+			v, err := m.Value.Number()
 			if err != nil {
 				return nil, err
 			}
-			r.Values = append(r.Values, counter(m.key, v, false))
+			r.Values = append(r.Values, counter(m.Key, v, false))
 		}
 		list = append(list, r)
 	}

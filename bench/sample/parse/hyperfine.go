@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/parse/node"
 )
 
 var (
@@ -24,7 +25,7 @@ const hyperfineCSV = "command,mean,stddev,median,user,system,min,max"
 // readHyperfine reads what hyperfine prints or exports. Exports have the median,
 // which is taken; its text has the mean alone.
 func readHyperfine(out []byte) ([]Result, error) {
-	if doc, err := jsonIn(out, "results"); err != nil {
+	if doc, err := node.In(out, "results"); err != nil {
 		return nil, err
 	} else if doc != nil {
 		return hyperfineJSON(doc)
@@ -52,7 +53,7 @@ func readHyperfine(out []byte) ([]Result, error) {
 		for _, f := range figures {
 			v, err := value(f[0], f[1], f[2])
 			if err != nil {
-				return nil, at(i+1, "%s: %w", shown(name), err)
+				return nil, node.At(i+1, "%s: %w", shown(name), err)
 			}
 			r.Values = append(r.Values, v)
 		}
@@ -61,18 +62,18 @@ func readHyperfine(out []byte) ([]Result, error) {
 	return list, nil
 }
 
-func hyperfineJSON(doc *node) ([]Result, error) {
+func hyperfineJSON(doc *node.Node) ([]Result, error) {
 	var list []Result
-	for _, n := range doc.get("results").items {
-		r := Result{Name: n.get("command").str(), Line: n.line}
+	for _, n := range doc.Get("results").Items {
+		r := Result{Name: n.Get("command").Str(), Line: n.Line}
 		for _, f := range []struct {
 			metric string
-			value  *node
-		}{{wall, n.get("median").or(n.get("mean"))}, {user, n.get("user")}, {sys, n.get("system")}} {
+			value  *node.Node
+		}{{wall, n.Get("median").Or(n.Get("mean"))}, {user, n.Get("user")}, {sys, n.Get("system")}} {
 			if f.value == nil {
 				continue
 			}
-			v, err := f.value.value(f.metric, bench.Second)
+			v, err := figure(f.value, f.metric, bench.Second)
 			if err != nil {
 				return nil, err
 			}
@@ -89,7 +90,7 @@ func hyperfineTable(text []string, skipped int) ([]Result, error) {
 	rd := csv.NewReader(strings.NewReader(strings.Join(text, "\n")))
 	header, err := rd.Read()
 	if err != nil {
-		return nil, at(skipped+1, "the table cannot be read: %w", err)
+		return nil, node.At(skipped+1, "the table cannot be read: %w", err)
 	}
 	var list []Result
 	for {
@@ -100,7 +101,7 @@ func hyperfineTable(text []string, skipped int) ([]Result, error) {
 		if err != nil {
 			var bad *csv.ParseError
 			if errors.As(err, &bad) {
-				return nil, at(skipped+bad.Line, "the table cannot be read: %w", bad.Err)
+				return nil, node.At(skipped+bad.Line, "the table cannot be read: %w", bad.Err)
 			}
 			return nil, err
 		}
@@ -109,7 +110,7 @@ func hyperfineTable(text []string, skipped int) ([]Result, error) {
 		for _, f := range [][2]string{{wall, "median"}, {user, "user"}, {sys, "system"}} {
 			v, err := value(f[0], row[slices.Index(header, f[1])], bench.Second)
 			if err != nil {
-				return nil, at(r.Line, "%s: %w", shown(r.Name), err)
+				return nil, node.At(r.Line, "%s: %w", shown(r.Name), err)
 			}
 			r.Values = append(r.Values, v)
 		}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"patchbench/bench/sample/parse/node"
+	"patchbench/bench/sample/parse/unit"
 )
 
 // jmhModes are what the Mode column says.
@@ -15,14 +18,14 @@ var jmhHeader = regexp.MustCompile(`^Benchmark\s.*\bMode\s+(?:Cnt\s+)?Score\s.*U
 
 // readJMH reads the table in which a run of JMH ends, or its JSON.
 func readJMH(out []byte) ([]Result, error) {
-	docs, err := documents(out, func(n *node) bool {
-		return n.kind == isList && len(n.items) > 0 && n.items[0].get("primaryMetric") != nil
+	docs, err := node.Documents(out, func(n *node.Node) bool {
+		return n.Kind == node.List && len(n.Items) > 0 && n.Items[0].Get("primaryMetric") != nil
 	})
 	switch {
 	case err != nil && strings.Contains(string(out), `"primaryMetric"`):
 		return nil, err
 	case len(docs) > 1:
-		return nil, at(docs[1].line, "a second document of results (first in line %d): run the tool once", docs[0].line)
+		return nil, node.At(docs[1].Line, "a second document of results (first in line %d): run the tool once", docs[0].Line)
 	case len(docs) == 1:
 		return jmhJSON(docs[0])
 	}
@@ -57,7 +60,7 @@ func readJMH(out []byte) ([]Result, error) {
 func jmhRow(words, params []string, line int) (r Result, err error) {
 	name, mode := words[0], 1+len(params)
 	if len(words) < mode+3 || !slices.Contains(jmhModes, words[mode]) {
-		return r, at(line, "%s: a line of results reads NAME PARAMETERS MODE COUNT SCORE ERROR UNITS", shown(name))
+		return r, node.At(line, "%s: a line of results reads NAME PARAMETERS MODE COUNT SCORE ERROR UNITS", shown(name))
 	}
 	main, secondary, _ := strings.Cut(name, ":")
 	r = Result{Name: main, Line: line}
@@ -78,14 +81,14 @@ func jmhRow(words, params []string, line int) (r Result, err error) {
 	if slices.Contains(figures, "≈") {
 		// Only the magnitude is printed, for what is next to nothing.
 		if secondary == "" {
-			return r, at(line, "%s: %s %s is only a magnitude: choose a finer unit (-tu ns)", shown(name), "≈ "+score, u)
+			return r, node.At(line, "%s: %s %s is only a magnitude: choose a finer unit (-tu ns)", shown(name), "≈ "+score, u)
 		}
 		v, err = magnitude(score)
 	} else {
-		v, err = number(score)
+		v, err = unit.Number(score)
 	}
 	if err != nil {
-		return r, at(line, "%s: %w", shown(name), err)
+		return r, node.At(line, "%s: %w", shown(name), err)
 	}
 	r.Values = []Value{jmhValue(jmhMetric(main, secondary), words[mode], v, u)}
 	return r, nil
@@ -120,52 +123,52 @@ func jmhParams(values []string) string {
 func magnitude(s string) (float64, error) {
 	power, ok := strings.CutPrefix(s, "10")
 	if !ok {
-		return number(s)
+		return unit.Number(s)
 	}
 	plain := strings.NewReplacer("⁻", "-", "⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9").Replace(power)
 	n, err := strconv.Atoi(plain)
 	if err != nil {
-		return number(s)
+		return unit.Number(s)
 	}
 	return math.Pow10(n), nil
 }
 
-func jmhJSON(doc *node) ([]Result, error) {
+func jmhJSON(doc *node.Node) ([]Result, error) {
 	var list []Result
-	for _, n := range doc.items {
-		full := n.get("benchmark").str()
-		r := Result{Name: full, Line: n.line}
+	for _, n := range doc.Items {
+		full := n.Get("benchmark").Str()
+		r := Result{Name: full, Line: n.Line}
 		// As the table does: class and method.
 		if parts := strings.Split(full, "."); len(parts) > 2 {
 			r.Name = strings.Join(parts[len(parts)-2:], ".")
 		}
 		var params []string
-		for _, p := range n.get("params").or(&node{}).members {
-			params = append(params, p.key+"="+p.value.str())
+		for _, p := range n.Get("params").Or(&node.Node{}).Members {
+			params = append(params, p.Key+"="+p.Value.Str())
 		}
 		r.Name += jmhParams(params)
-		mode := n.get("mode").str()
-		add := func(metric string, m *node) error {
-			score := m.get("score")
+		mode := n.Get("mode").Str()
+		add := func(metric string, m *node.Node) error {
+			score := m.Get("score")
 			if score == nil {
-				return at(n.line, "%s has no score", shown(r.Name))
+				return node.At(n.Line, "%s has no score", shown(r.Name))
 			}
-			v, err := score.number()
+			v, err := score.Number()
 			if err != nil {
 				return err
 			}
-			r.Values = append(r.Values, jmhValue(metric, mode, v, m.get("scoreUnit").str()))
+			r.Values = append(r.Values, jmhValue(metric, mode, v, m.Get("scoreUnit").Str()))
 			return nil
 		}
-		if err := add("", n.get("primaryMetric")); err != nil {
+		if err := add("", n.Get("primaryMetric")); err != nil {
 			return nil, err
 		}
-		for _, m := range n.get("secondaryMetrics").or(&node{}).members {
+		for _, m := range n.Get("secondaryMetrics").Or(&node.Node{}).Members {
 			// A profiler that saw nothing says so with a NaN.
-			if s := m.value.get("score"); s == nil || strings.EqualFold(strings.Trim(s.text, "+-"), "nan") {
+			if s := m.Value.Get("score"); s == nil || strings.EqualFold(strings.Trim(s.Text, "+-"), "nan") {
 				continue
 			}
-			if err := add(strings.TrimPrefix(m.key, "·"), m.value); err != nil {
+			if err := add(strings.TrimPrefix(m.Key, "·"), m.Value); err != nil {
 				return nil, err
 			}
 		}

@@ -36,6 +36,9 @@ import (
 	"unicode/utf8"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/parse/gobench"
+	"patchbench/bench/sample/parse/node"
+	"patchbench/bench/sample/parse/unit"
 	"patchbench/config"
 )
 
@@ -85,7 +88,7 @@ type Parser struct {
 type reader func(out []byte) ([]Result, error)
 
 var formats = map[string]Parser{
-	"gobench":          {SecPerOp, bench.Second, readGoBenchRun},
+	"gobench":          {gobench.SecPerOp, bench.Second, readGoBench},
 	"google-benchmark": {wall, bench.Second, readGoogle},
 	"hyperfine":        {wall, bench.Second, readHyperfine},
 	"criterion":        {wall, bench.Second, readCriterion},
@@ -136,13 +139,13 @@ func (p *Parser) Parse(out []byte) ([]Result, error) {
 	seen := map[string]int{}
 	for i, r := range list {
 		if i == maxResults {
-			return nil, at(r.Line, "more than %d results: choose fewer benchmarks", maxResults)
+			return nil, node.At(r.Line, "more than %d results: choose fewer benchmarks", maxResults)
 		}
 		if len(r.Name) > maxName {
-			return nil, at(r.Line, "a name of %d bytes, at most %d are read: %.40q...", len(r.Name), maxName, r.Name)
+			return nil, node.At(r.Line, "a name of %d bytes, at most %d are read: %.40q...", len(r.Name), maxName, r.Name)
 		}
 		if l := seen[r.Name]; l != 0 {
-			return nil, at(r.Line, "%s printed twice (first in line %d): run each benchmark once", shown(r.Name), l)
+			return nil, node.At(r.Line, "%s printed twice (first in line %d): run each benchmark once", shown(r.Name), l)
 		}
 		seen[r.Name] = r.Line
 		if err := r.check(); err != nil {
@@ -154,22 +157,17 @@ func (p *Parser) Parse(out []byte) ([]Result, error) {
 
 func (r Result) check() error {
 	if len(r.Values) == 0 {
-		return at(r.Line, "%s has no figure", shown(r.Name))
+		return node.At(r.Line, "%s has no figure", shown(r.Name))
 	}
 	for i, v := range r.Values {
 		if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || v.Value < 0 {
-			return at(r.Line, "%s: %v %s is no measurement: it must be finite and not negative", shown(r.Name), v.Value, v.Unit)
+			return node.At(r.Line, "%s: %v %s is no measurement: it must be finite and not negative", shown(r.Name), v.Value, v.Unit)
 		}
 		if slices.ContainsFunc(r.Values[:i], func(w Value) bool { return w.Metric == v.Metric }) {
-			return at(r.Line, "%s: two values in %s", shown(r.Name), v.Metric)
+			return node.At(r.Line, "%s: two values in %s", shown(r.Name), v.Metric)
 		}
 	}
 	return nil
-}
-
-// at is an error in a line of the output.
-func at(line int, format string, args ...any) error {
-	return fmt.Errorf("standard output:%d: %w", line, fmt.Errorf(format, args...))
 }
 
 // shown puts a name into a message: as it stands, in quotes if it could be
@@ -222,6 +220,46 @@ func ruler(line string, with byte) bool {
 	return len(line) >= 3 && strings.Trim(line, string(with)) == ""
 }
 
+// readGoBench reads what `go test -bench` prints.
+func readGoBench(out []byte) ([]Result, error) {
+	rows, err := gobench.Read("standard output", bytes.NewReader(out))
+	if err != nil {
+		return nil, err
+	}
+	var list []Result
+	for _, r := range rows {
+		x := Result{Name: r.Name, Line: r.Line}
+		for _, v := range r.Values {
+			x.Values = append(x.Values, Value(v))
+		}
+		list = append(list, x)
+	}
+	return list, nil
+}
+
+// value makes a Value of a printed figure and its unit.
+func value(metric, figure, u string) (Value, error) {
+	v, err := unit.Number(figure)
+	if err != nil {
+		return Value{}, err
+	}
+	return scaled(metric, v, u), nil
+}
+
+func scaled(metric string, v float64, u string) Value {
+	base, factor := unit.Base(u)
+	return Value{metric, base, v * factor}
+}
+
+// figure makes a Value of a figure in JSON.
+func figure(n *node.Node, metric, u string) (Value, error) {
+	v, err := n.Number()
+	if err != nil {
+		return Value{}, err
+	}
+	return scaled(metric, v, u), nil
+}
+
 // merge joins results of one name, which a tool printed once for each figure.
 func merge(list []Result) []Result {
 	var out []Result
@@ -236,11 +274,6 @@ func merge(list []Result) []Result {
 		out[i].Values = append(out[i].Values, r.Values...)
 	}
 	return out
-}
-
-// lineAt is the line of a place in an output, from 1.
-func lineAt(out []byte, offset int) int {
-	return 1 + bytes.Count(out[:min(offset, len(out))], []byte("\n"))
 }
 
 // first is a line of text of which a message needs only the beginning.

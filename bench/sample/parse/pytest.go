@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/parse/node"
+	"patchbench/bench/sample/parse/unit"
 )
 
 var (
@@ -19,7 +21,7 @@ var pytestColumns = []string{"Median", "Mean", "Min"}
 
 // readPytest reads pytest-benchmark: its JSON, or the table on the terminal.
 func readPytest(out []byte) ([]Result, error) {
-	if doc, err := jsonIn(out, "benchmarks"); err != nil {
+	if doc, err := node.In(out, "benchmarks"); err != nil {
 		return nil, err
 	} else if doc != nil {
 		return pytestJSON(doc)
@@ -37,7 +39,7 @@ func readPytest(out []byte) ([]Result, error) {
 				}
 			}
 			if column < 0 {
-				return nil, at(i+1, "the table has none of the columns %s: choose one with --benchmark-columns", strings.Join(pytestColumns, ", "))
+				return nil, node.At(i+1, "the table has none of the columns %s: choose one with --benchmark-columns", strings.Join(pytestColumns, ", "))
 			}
 			continue
 		}
@@ -52,36 +54,36 @@ func readPytest(out []byte) ([]Result, error) {
 		}
 		cells := columns(line)
 		if len(cells) != len(names)+1 {
-			return nil, at(i+1, "%s: %d figures in a table of %d columns", shown(cells[0]), len(cells)-1, len(names))
+			return nil, node.At(i+1, "%s: %d figures in a table of %d columns", shown(cells[0]), len(cells)-1, len(names))
 		}
-		v, err := grouped(pytestRatio.ReplaceAllString(cells[1+column], ""))
+		v, err := unit.Grouped(pytestRatio.ReplaceAllString(cells[1+column], ""))
 		if err != nil {
-			return nil, at(i+1, "%s: %w", shown(cells[0]), err)
+			return nil, node.At(i+1, "%s: %w", shown(cells[0]), err)
 		}
 		list = append(list, Result{Name: cells[0], Line: i + 1, Values: []Value{scaled(wall, v, u)}})
 	}
 	return list, nil
 }
 
-func pytestJSON(doc *node) ([]Result, error) {
+func pytestJSON(doc *node.Node) ([]Result, error) {
 	var list []Result
 	count := map[string]int{}
-	all := doc.get("benchmarks").items
+	all := doc.Get("benchmarks").Items
 	for _, n := range all {
-		count[n.get("name").str()]++
+		count[n.Get("name").Str()]++
 	}
 	for _, n := range all {
-		r := Result{Name: n.get("name").str(), Line: n.line}
+		r := Result{Name: n.Get("name").Str(), Line: n.Line}
 		// Two files may have tests of one name.
-		if full := n.get("fullname"); count[r.Name] > 1 && full != nil {
-			r.Name = full.text
+		if full := n.Get("fullname"); count[r.Name] > 1 && full != nil {
+			r.Name = full.Text
 		}
-		stats := n.get("stats")
-		best := stats.get("median").or(stats.get("mean"))
+		stats := n.Get("stats")
+		best := stats.Get("median").Or(stats.Get("mean"))
 		if best == nil {
-			return nil, at(n.line, "%s has no median", shown(r.Name))
+			return nil, node.At(n.Line, "%s has no median", shown(r.Name))
 		}
-		v, err := best.value(wall, bench.Second)
+		v, err := figure(best, wall, bench.Second)
 		if err != nil {
 			return nil, err
 		}

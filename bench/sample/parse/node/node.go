@@ -1,4 +1,10 @@
-package parse
+// Package node reads the JSON in the output of a program into values that know
+// their line, so that what is wrong with a figure can be told with its place.
+//
+//	building kit ...                        text, passed over
+//	{"runs": [                              a document, from line 2 on
+//	  {"mean": NaN}]}                       an error in line 3
+package node
 
 import (
 	"bytes"
@@ -9,87 +15,95 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"patchbench/bench/sample/parse/unit"
 )
 
 // maxDepth is how deep the JSON of a tool may be nested.
 const maxDepth = 100
 
-type kind int
+// At is an error in a line of a program's output.
+func At(line int, format string, args ...any) error {
+	return fmt.Errorf("standard output:%d: %w", line, fmt.Errorf(format, args...))
+}
 
+// LineAt is the line of a place in an output, from 1.
+func LineAt(out []byte, offset int) int {
+	return 1 + bytes.Count(out[:min(offset, len(out))], []byte("\n"))
+}
+
+// Kind says what a value is.
+type Kind int
+
+// The kinds.
 const (
-	isNull kind = iota
-	isBool
-	isNum
-	isText
-	isList
-	isObject
+	Null Kind = iota
+	Bool
+	Num
+	Text
+	List
+	Object
 )
 
-// node is a JSON value that knows its line.
-type node struct {
-	kind    kind
-	line    int
-	text    string // of a string, number or truth value
-	items   []*node
-	members []member
+// Node is a JSON value that knows its line.
+type Node struct {
+	Kind    Kind
+	Line    int    // in the output, from 1
+	Text    string // of a string, number or truth value
+	Items   []*Node
+	Members []Member
 }
 
-type member struct {
-	key   string
-	value *node
+// Member is one of an object, in the order of the text.
+type Member struct {
+	Key   string
+	Value *Node
 }
 
-// get is the member of an object, nil if there is none.
-func (n *node) get(key string) *node {
+// Get is the member of an object, nil if there is none.
+func (n *Node) Get(key string) *Node {
 	if n == nil {
 		return nil
 	}
-	for _, m := range n.members {
-		if m.key == key {
-			return m.value
+	for _, m := range n.Members {
+		if m.Key == key {
+			return m.Value
 		}
 	}
 	return nil
 }
 
-// or is n, or another if it is not there.
-func (n *node) or(other *node) *node {
-	if n == nil || n.kind == isNull {
+// Or is n, or another if it is not there.
+func (n *Node) Or(other *Node) *Node {
+	if n == nil || n.Kind == Null {
 		return other
 	}
 	return n
 }
 
-// str is the text of a value, "" if it is not there.
-func (n *node) str() string {
+// Str is the text of a value, "" if it is not there.
+func (n *Node) Str() string {
 	if n == nil {
 		return ""
 	}
-	return n.text
+	return n.Text
 }
 
-// number reads a figure, also one that a tool wrote as text.
-func (n *node) number() (float64, error) {
-	switch n.kind {
-	case isNum, isText:
-		v, err := number(strings.TrimSpace(n.text))
+// Number reads a figure, also one that a tool wrote as text.
+func (n *Node) Number() (float64, error) {
+	switch n.Kind {
+	case Num, Text:
+		v, err := unit.Number(strings.TrimSpace(n.Text))
 		if err != nil {
-			return 0, at(n.line, "%w", err)
+			return 0, At(n.Line, "%w", err)
 		}
 		return v, nil
 	}
-	return 0, at(n.line, "%s stands where a figure should", n.kind)
+	return 0, At(n.Line, "%s stands where a figure should", n.Kind)
 }
 
-func (n *node) value(metric, u string) (Value, error) {
-	v, err := n.number()
-	if err != nil {
-		return Value{}, err
-	}
-	return scaled(metric, v, u), nil
-}
-
-func (k kind) String() string {
+// String names it in a message: "a list".
+func (k Kind) String() string {
 	return [...]string{"null", "a truth value", "a number", "text", "a list", "an object"}[k]
 }
 
@@ -118,7 +132,7 @@ func (r *reading) here() int {
 // end is the place behind the value read last.
 func (r *reading) end() int { return r.base + int(r.dec.InputOffset()) }
 
-func (r *reading) next(depth int) (*node, error) {
+func (r *reading) next(depth int) (*Node, error) {
 	t, err := r.dec.Token()
 	if err != nil {
 		return nil, r.fault(err)
@@ -126,27 +140,27 @@ func (r *reading) next(depth int) (*node, error) {
 	return r.value(t, depth)
 }
 
-func (r *reading) value(t json.Token, depth int) (*node, error) {
-	n := &node{line: r.here()}
+func (r *reading) value(t json.Token, depth int) (*Node, error) {
+	n := &Node{Line: r.here()}
 	if depth > maxDepth {
-		return nil, at(n.line, "JSON nested more than %d deep", maxDepth)
+		return nil, At(n.Line, "JSON nested more than %d deep", maxDepth)
 	}
 	switch t := t.(type) {
 	case nil:
 	case bool:
-		n.kind, n.text = isBool, strconv.FormatBool(t)
+		n.Kind, n.Text = Bool, strconv.FormatBool(t)
 	case json.Number:
-		n.kind, n.text = isNum, string(t)
+		n.Kind, n.Text = Num, string(t)
 	case string:
-		n.kind, n.text = isText, t
+		n.Kind, n.Text = Text, t
 	case json.Delim:
-		n.kind = isObject
+		n.Kind = Object
 		if t == '[' {
-			n.kind = isList
+			n.Kind = List
 		}
 		for r.dec.More() {
 			var key string
-			if n.kind == isObject {
+			if n.Kind == Object {
 				k, err := r.dec.Token()
 				if err != nil {
 					return nil, r.fault(err)
@@ -157,10 +171,10 @@ func (r *reading) value(t json.Token, depth int) (*node, error) {
 			if err != nil {
 				return nil, err
 			}
-			if n.kind == isObject {
-				n.members = append(n.members, member{key, v})
+			if n.Kind == Object {
+				n.Members = append(n.Members, Member{key, v})
 			} else {
-				n.items = append(n.items, v)
+				n.Items = append(n.Items, v)
 			}
 		}
 		if _, err := r.dec.Token(); err != nil {
@@ -180,18 +194,18 @@ func (r *reading) fault(err error) error {
 	for place < len(r.out) && strings.IndexByte(" \t\r\n,:", r.out[place]) >= 0 {
 		place++
 	}
-	line := lineAt(r.out, place)
+	line := LineAt(r.out, place)
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
 		if w := notJSON.Find(r.out[place:min(len(r.out), place+12)]); w != nil {
-			return at(line, "%s is no measurement: it must be finite and not negative", w)
+			return At(line, "%s is no measurement: it must be finite and not negative", w)
 		}
-		return at(line, "the JSON cannot be read: %s", strings.TrimPrefix(syntax.Error(), "json: "))
+		return At(line, "the JSON cannot be read: %s", strings.TrimPrefix(syntax.Error(), "json: "))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return at(lineAt(r.out, len(bytes.TrimRight(r.out, "\n"))), "the JSON is cut off")
+		return At(LineAt(r.out, len(bytes.TrimRight(r.out, "\n"))), "the JSON is cut off")
 	}
-	return at(line, "the JSON cannot be read: %w", err)
+	return At(line, "the JSON cannot be read: %w", err)
 }
 
 // starts are the places where a JSON value may begin: lines that begin with a
@@ -219,11 +233,11 @@ func starts(out []byte) []int {
 // object is what no text but JSON begins with: "[info] ..." is none.
 var object = regexp.MustCompile(`^\{\s*"`)
 
-// documents reads the JSON values of an output, one after the other, each at the
+// Documents reads the JSON values of an output, one after the other, each at the
 // beginning of a line. What is none of them and can begin none is passed over: a
 // program may print other text between.
-func documents(out []byte, want func(*node) bool) ([]*node, error) {
-	var list []*node
+func Documents(out []byte, want func(*Node) bool) ([]*Node, error) {
+	var list []*Node
 	var fault error
 	to, counted, line := 0, 0, 1
 	for _, place := range starts(out) {
@@ -260,18 +274,18 @@ func documents(out []byte, want func(*node) bool) ([]*node, error) {
 	return list, nil
 }
 
-// jsonIn finds the document of a tool by a member of its object; nil without an
+// In finds the document of a tool by a member of its object; nil without an
 // error says that the output is no JSON of it. A document that names the member
 // and cannot be read is an error.
-func jsonIn(out []byte, key string) (*node, error) {
-	list, err := documents(out, func(n *node) bool { return n.get(key) != nil })
+func In(out []byte, key string) (*Node, error) {
+	list, err := Documents(out, func(n *Node) bool { return n.Get(key) != nil })
 	switch {
 	case err != nil && bytes.Contains(out, fmt.Appendf(nil, "%q", key)):
 		return nil, err
 	case len(list) == 0:
 		return nil, nil
 	case len(list) > 1:
-		return nil, at(list[1].line, "a second document of results (first in line %d): run the tool once", list[0].line)
+		return nil, At(list[1].Line, "a second document of results (first in line %d): run the tool once", list[0].Line)
 	}
 	return list[0], nil
 }

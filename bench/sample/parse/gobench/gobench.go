@@ -1,4 +1,11 @@
-package parse
+// Package gobench reads the Go benchmark format (golang.org/design/14313-benchmark-format):
+//
+//	pkg: kit
+//	BenchmarkEncode-8   100   12000 ns/op   512 B/op   3 allocs/op
+//
+// Read gives the results of one output, ReadFiles the samples of files that are
+// to be compared. Values come in base units under the names of benchstat.
+package gobench
 
 import (
 	"bytes"
@@ -19,39 +26,43 @@ import (
 // SecPerOp is the metric that every Go benchmark has.
 const SecPerOp = "sec/op"
 
-// goResult is one line of results in the Go benchmark format.
-type goResult struct {
-	Result
+// Result is one line of results.
+type Result struct {
+	Name   string // without Benchmark and -GOMAXPROCS, told apart from other packages'
+	Line   int
+	Values []Value
+
 	pkg     string
 	version string // of the key `version:`
 	printed string // the name as printed, without Benchmark
 }
 
-// readGoBenchRun reads what one run printed.
-func readGoBenchRun(out []byte) ([]Result, error) {
-	rows, err := readGoBench("standard output", bytes.NewReader(out))
+// Value is one figure in base units.
+type Value struct {
+	Metric, Unit string
+	Value        float64
+}
+
+// Read reads an output, which name stands for in errors. A line that begins as a
+// benchmark does and cannot be read, and a figure that is NaN, infinite or negative,
+// is an error with file and line; other text is passed over.
+func Read(name string, r io.Reader) ([]Result, error) {
+	rows, err := read(name, r)
 	if err != nil {
 		return nil, err
 	}
 	nameRows(rows)
-	var list []Result
-	for _, r := range rows {
-		list = append(list, r.Result)
-	}
-	return list, nil
+	return rows, nil
 }
 
-// readGoBench reads results in the Go benchmark format
-// (golang.org/design/14313-benchmark-format). A line that begins as a benchmark
-// does and cannot be read, and a figure that is NaN, infinite or negative, is an
-// error with file and line; other text is passed over. Rows are not named yet.
-func readGoBench(name string, r io.Reader) ([]goResult, error) {
+// read reads results whose rows are not named yet.
+func read(name string, r io.Reader) ([]Result, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
-	var results []goResult
+	var results []Result
 	for rd := benchfmt.NewReader(bytes.NewReader(onlyBenchmarks(text)), name); ; {
 		if !rd.Scan() {
 			if err := rd.Err(); err != nil {
@@ -91,9 +102,9 @@ func onlyBenchmarks(text []byte) []byte {
 	return out.Bytes()
 }
 
-func goResultOf(rec *benchfmt.Result) (goResult, error) {
+func goResultOf(rec *benchfmt.Result) (Result, error) {
 	file, line := rec.Pos()
-	g := goResult{pkg: rec.GetConfig("pkg"), version: rec.GetConfig("version"), printed: rec.Name.String()}
+	g := Result{pkg: rec.GetConfig("pkg"), version: rec.GetConfig("version"), printed: rec.Name.String()}
 	g.Line = line
 	where := fmt.Sprintf("%s:%d: Benchmark%s", file, line, g.printed)
 	if rec.Iters < 1 {
@@ -136,7 +147,7 @@ func goResultOf(rec *benchfmt.Result) (goResult, error) {
 // nameRows names the rows of one output: without -GOMAXPROCS, which stands behind
 // every name or behind none (`-cpu 1,2` mixes them, and then it tells rows
 // apart), and with the package where two have benchmarks of one name.
-func nameRows(rows []goResult) {
+func nameRows(rows []Result) {
 	suffix := commonProcs(rows)
 	pkgs := map[string]string{}
 	shared := map[string]bool{}
@@ -159,7 +170,7 @@ func nameRows(rows []goResult) {
 }
 
 // commonProcs is the -N that all names end in, "" if they do not agree.
-func commonProcs(rows []goResult) string {
+func commonProcs(rows []Result) string {
 	var common string
 	for i, r := range rows {
 		dash := strings.LastIndexByte(r.printed, '-')
@@ -178,7 +189,7 @@ func commonProcs(rows []goResult) string {
 	return common
 }
 
-// ReadGoBench reads files in the Go benchmark format for a comparison: one file
+// ReadFiles reads files in the Go benchmark format for a comparison: one file
 // for each version, in order, or one file in which the key `version:` stands
 // before the results of each version:
 //
@@ -192,7 +203,7 @@ func commonProcs(rows []goResult) string {
 // has stood in its version so far, from 1, so -count=10 gives ten rounds; lines
 // of one name need not stand together. Units are scaled to base units; custom
 // units stay as they stand. Errors name file and line.
-func ReadGoBench(files ...string) ([]bench.Sample, []string, error) {
+func ReadFiles(files ...string) ([]bench.Sample, []string, error) {
 	var readers []namedReader
 	for _, name := range files {
 		f, err := os.Open(name)
@@ -211,18 +222,17 @@ type namedReader struct {
 }
 
 func goBenchSamples(files []namedReader) ([]bench.Sample, []string, error) {
-	var results []goResult // all of them, with the version's name set
+	var results []Result // all of them, with the version's name set
 	var names []string
 	number := map[string]int{}
 	for _, f := range files {
-		rows, err := readGoBench(f.name, f)
+		rows, err := Read(f.name, f)
 		if err != nil {
 			return nil, nil, err
 		}
 		if len(rows) == 0 {
 			return nil, nil, fmt.Errorf("%s: no benchmark results in it: expected the output of go test -bench", f.name)
 		}
-		nameRows(rows)
 		for _, r := range rows {
 			if len(files) > 1 {
 				r.version = f.name

@@ -1,4 +1,7 @@
-package parse
+// Package unit reads the figures and units that benchmark programs print: "12.5"
+// and "ms" are 0.0125 s. Text goes in, floats in base units come out; nothing else
+// is known here.
+package unit
 
 import (
 	"errors"
@@ -17,40 +20,40 @@ var (
 	withComma   = regexp.MustCompile(`^[+-]?\d+,\d+$`)
 )
 
-// number reads a figure as programs print it in the C locale. The error says why
+// Number reads a figure as programs print it in the C locale. The error says why
 // it is no measurement.
-func number(s string) (float64, error) {
+func Number(s string) (float64, error) {
 	switch word := strings.TrimLeft(strings.ToLower(s), "+-"); {
 	case withComma.MatchString(s):
 		return 0, fmt.Errorf("%s has a decimal comma: print it with a decimal point (LC_ALL=C)", s)
 	case word == "nan" || word == "inf" || word == "infinity":
 		return 0, fmt.Errorf("%s is no measurement: it must be finite and not negative", s)
 	case !plainNumber.MatchString(s):
-		return 0, fmt.Errorf("%s is no number", first(s))
+		return 0, fmt.Errorf("%s is no number", short(s))
 	}
 	v, err := strconv.ParseFloat(s, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%s is too large", s)
 	case err != nil:
-		return 0, fmt.Errorf("%s is no number", first(s))
+		return 0, fmt.Errorf("%s is no number", short(s))
 	case v < 0:
 		return 0, fmt.Errorf("%s is no measurement: it must be finite and not negative", s)
 	}
 	return v, nil
 }
 
-// grouped reads a figure of a tool that puts commas between thousands.
-func grouped(s string) (float64, error) {
+// Grouped reads a figure of a tool that puts commas between thousands.
+func Grouped(s string) (float64, error) {
 	if thousands.MatchString(s) {
 		s = strings.ReplaceAll(s, ",", "")
 	}
-	return number(s)
+	return Number(s)
 }
 
-// isNumber says that a word is meant as a figure, also as one that is refused.
-func isNumber(s string) bool {
-	_, err := number(s)
+// IsNumber says that a word is meant as a figure, also as one that is refused.
+func IsNumber(s string) bool {
+	_, err := Number(s)
 	return err == nil || strings.ContainsAny(s, "0123456789") && strings.Trim(s, "+-0123456789.,eE") == "" ||
 		slices.Contains([]string{"nan", "inf", "infinity"}, strings.TrimLeft(strings.ToLower(s), "+-"))
 }
@@ -81,9 +84,9 @@ var things = []string{
 // each are the things behind the stroke in "ns/op".
 var each = []string{"op", "ops", "iter", "iteration", "it", "call", "item", "elem", "element", "request", "req"}
 
-// unit gives the base unit that a unit is a multiple of, and the factor. One that
+// Base gives the base unit that a unit is a multiple of, and the factor. One that
 // is not known is its own base unit.
-func unit(u string) (base string, factor float64) {
+func Base(u string) (base string, factor float64) {
 	u = strings.TrimSpace(u)
 	over, under, rate := strings.Cut(u, "/")
 	if !rate {
@@ -134,16 +137,10 @@ func plain(u string) (base string, factor float64) {
 	return u, 1
 }
 
-// value makes a Value of a printed figure and its unit.
-func value(metric, figure, u string) (Value, error) {
-	v, err := number(figure)
-	if err != nil {
-		return Value{}, err
+// short is a text of which a message needs only the beginning.
+func short(s string) string {
+	if r := []rune(s); len(r) > 60 {
+		s = string(r[:60]) + "..."
 	}
-	return scaled(metric, v, u), nil
-}
-
-func scaled(metric string, v float64, u string) Value {
-	base, factor := unit(u)
-	return Value{metric, base, v * factor}
+	return fmt.Sprintf("%+q", s)
 }

@@ -1,8 +1,9 @@
-package parse
+package gobench
 
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,9 +14,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
+var update = flag.Bool("update", false, "write the golden parts of testdata anew")
+
 // Each testdata/compare/*.txtar holds files to compare and, in the part "want",
 // the versions and samples that they give, or the error.
-func TestReadGoBench(t *testing.T) {
+func TestReadFiles(t *testing.T) {
 	names, err := filepath.Glob("testdata/compare/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatal("no test data: ", err)
@@ -41,7 +44,7 @@ func TestReadGoBench(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			samples, versions, err := ReadGoBench(files...)
+			samples, versions, err := ReadFiles(files...)
 			var got bytes.Buffer
 			if err != nil {
 				fmt.Fprintf(&got, "error: %v\n", err)
@@ -97,46 +100,8 @@ func TestReadGoBenchFiles(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, _, err := ReadGoBench(tt.files...); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, _, err := ReadFiles(tt.files...); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error = %v, want %q in it", err, tt.want)
-			}
-		})
-	}
-}
-
-// A program that prints its name in endless lines or in no charset does no harm.
-func TestGoBenchHostile(t *testing.T) {
-	long := strings.Repeat("x", 200<<10)
-	tests := []struct {
-		name, out string
-		rows      []string
-		err       string
-	}{
-		{"long line of other text", long + "\nBenchmarkA 1 1 ns/op\n", []string{"A"}, ""},
-		{"long benchmark line", "\nBenchmarkA" + long + " 1 1 ns/op\n", nil, "standard output:1: bufio.Scanner: token too long"},
-		{"no UTF-8", "BenchmarkA\xff\xfe 1 1 ns/op\n", []string{"A\uFFFD"}, ""},
-		{"escape sequence", "BenchmarkA\x1b[2J 1 1 ns/op\n", []string{"A\x1b[2J"}, ""},
-		{"carriage returns", "BenchmarkA-2 1 1 ns/op\r\nBenchmarkB-2 1 1 ns/op\r\n", []string{"A", "B"}, ""},
-		{"no newline at the end", "BenchmarkA-2 1 1 ns/op", []string{"A"}, ""},
-		{"function named Benchmark", "Benchmark-2 1 1 ns/op\n", []string{"Benchmark"}, ""},
-		{"nothing", "", nil, "suite produced no results"},
-	}
-	p, err := New("gobench")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			rows, err := p.Parse([]byte(tt.out))
-			var got []string
-			for _, r := range rows {
-				got = append(got, r.Name)
-			}
-			if d := cmp.Diff(tt.rows, got); d != "" {
-				t.Errorf("rows (-want +got):\n%s", d)
-			}
-			if text := fmt.Sprint(err); err != nil && text != tt.err || err == nil && tt.err != "" {
-				t.Errorf("error = %.200v, want %q", err, tt.err)
 			}
 		})
 	}
