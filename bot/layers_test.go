@@ -17,7 +17,10 @@ import (
 var layer = map[string]int{
 	"config":                     0,
 	"deploy":                     0,
-	"bench/sandbox/runner":       0, // the part of bench/sandbox inside the box
+	"bench/sandbox/mark":         0, // which processes belong to which program
+	"bench/sandbox/output":       0, // what a program prints
+	"bench/sandbox/sweep":        0, // what it leaves
+	"bench/sandbox/runner":       1, // the part of bench/sandbox inside the box
 	"bench/sandbox/cgroup":       0,
 	"bench/sandbox/seccomp":      0, // the calls refused inside the box
 	"bench/sandbox/probe":        3, // the program of the self-test

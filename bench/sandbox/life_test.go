@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"patchbench/bench/sandbox/mark"
 	"patchbench/bench/sandbox/runner"
 )
 
@@ -47,7 +48,7 @@ func watch(t *testing.T, pid, least int) (gone func()) {
 	t.Helper()
 	var fds []unix.PollFd
 	var programs []string
-	for _, other := range runner.Descendants(pid) {
+	for _, other := range mark.Descendants(pid) {
 		fd, err := unix.PidfdOpen(other, 0)
 		if err != nil {
 			continue // ended meanwhile

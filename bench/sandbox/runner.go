@@ -19,7 +19,10 @@ import (
 	"time"
 
 	"patchbench/bench/sandbox/cgroup"
+	"patchbench/bench/sandbox/mark"
+	"patchbench/bench/sandbox/output"
 	"patchbench/bench/sandbox/runner"
+	"patchbench/bench/sandbox/sweep"
 )
 
 const (
@@ -47,7 +50,7 @@ type Runner struct {
 	orders  *os.File
 	answers chan runner.Answer // closed when the runner's end of the pipe is closed; holds one that nobody waits for
 	exited  chan struct{}      // closed when the process has been waited for and nothing of it is left
-	stderr  runner.Tail        // what bubblewrap and the runner complain of
+	stderr  output.Tail        // what bubblewrap and the runner complain of
 
 	busy   sync.Mutex // held during a Do
 	encode *json.Encoder
@@ -67,7 +70,7 @@ func (s *Sandbox) Start(ctx context.Context, b Box) (*Runner, error) {
 		return nil, fmt.Errorf("start box: %w", err)
 	}
 	l := withDefaults(b.Limits)
-	r := &Runner{answers: make(chan runner.Answer, 1), exited: make(chan struct{}), mark: runner.NewMark(), rooms: rooms}
+	r := &Runner{answers: make(chan runner.Answer, 1), exited: make(chan struct{}), mark: mark.New(), rooms: rooms}
 	set := runner.Setup{Boxed: !s.opts.Unsafe, Limits: l, Path: s.facts.Path, Tmp: "/tmp", Empty: []string{"/tmp", "/dev/shm"}, Mark: r.mark}
 	if hasQueues() {
 		set.Empty = append(set.Empty, "/dev/mqueue")
@@ -184,7 +187,7 @@ func (s *Sandbox) launch(r *Runner, b Box, l Limits, set *runner.Setup) error {
 			_ = r.cmd.Wait()
 			if s.opts.Unsafe {
 				// A runner that was killed leaves its programs behind.
-				runner.KillMarked(r.mark)
+				mark.Kill(r.mark)
 			}
 			close(r.exited)
 		}
@@ -335,8 +338,8 @@ func (r *Runner) DoAll(ctx context.Context, jobs []Job) ([]Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if len(jobs) == 0 || len(jobs) > runner.MaxJobs {
-		return nil, fmt.Errorf("run: %d commands; give 1 to %d", len(jobs), runner.MaxJobs)
+	if len(jobs) == 0 || len(jobs) > mark.MaxJobs {
+		return nil, fmt.Errorf("run: %d commands; give 1 to %d", len(jobs), mark.MaxJobs)
 	}
 	jobs = slices.Clone(jobs)
 	wait := patience
@@ -435,7 +438,7 @@ func (r *Runner) removeTraces() error {
 	if r.tmp == "" {
 		return nil
 	}
-	if err := runner.Empty(r.tmp, 0o700); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := sweep.Empty(r.tmp, 0o700); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove %s: %w", r.tmp, err)
 	}
 	if err := os.Remove(r.tmp); err != nil && !errors.Is(err, os.ErrNotExist) {

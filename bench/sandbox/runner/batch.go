@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"patchbench/bench/sandbox/mark"
 )
 
 const (
@@ -79,8 +81,8 @@ func (b *batch) killJob(j *job) {
 		b.killAll()
 		return
 	}
-	live, _ := marked(j.mark, 0)
-	kill(live)
+	live, _ := mark.List(j.mark, 0)
+	mark.Signal(live, syscall.SIGKILL)
 }
 
 // run carries out the jobs of an order on the runner's own thread, the only one
@@ -285,13 +287,13 @@ func (b *batch) stopBackground() error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			if j.patient = false; !j.over {
-				live, _ := marked(j.mark, 0)
+				live, _ := mark.List(j.mark, 0)
 				j.res.Left = len(live)
-				kill(live)
+				mark.Signal(live, syscall.SIGKILL)
 			}
 		})
-		live, _ := marked(j.mark, 0)
-		signalAll(live, syscall.SIGTERM)
+		live, _ := mark.List(j.mark, 0)
+		mark.Signal(live, syscall.SIGTERM)
 	}
 	b.mu.Unlock()
 	return b.waitUntil(func() bool { return len(b.live) == 0 })
@@ -332,7 +334,7 @@ func (b *batch) sweep() {
 		if j.timer != nil {
 			j.timer.Stop()
 		}
-		j.out.close()
+		j.out.Close()
 	}
 	b.live = nil
 }

@@ -9,7 +9,9 @@
 // is made by package sandbox, which alone speaks to it.
 package runner
 
-import "time"
+import (
+	"time"
+)
 
 // Limits bounds one box. A zero field means the default named.
 type Limits struct {

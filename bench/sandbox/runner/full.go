@@ -1,6 +1,8 @@
 package runner
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+)
 
 // full names a folder of the box's own in which nothing more can be written;
 // "" if there is room in all. A program that fails then most likely failed of it.

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"encoding/hex"
 	"fmt"
 	"os"
 	"slices"
@@ -9,6 +8,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"patchbench/bench/sandbox/mark"
+	"patchbench/bench/sandbox/output"
 )
 
 // job is one program, from its order until nothing of it is left.
@@ -23,7 +25,7 @@ type job struct {
 	path  string
 	env   []string
 	stdin *os.File
-	out   *output
+	out   *output.Output
 
 	pid      int
 	begin    time.Time     // of the program, or its release from the barrier
@@ -76,18 +78,19 @@ func (h *host) prepare(j *job) {
 // outcome and said in NotStarted.
 func (b *batch) fork(j *job, hold bool) error {
 	var err error
-	j.out, err = newOutput(b.buffer(), b.Limits.OutputBytes, min(j.KeepStdout, maxKeep), func() {
+	j.out, err = output.New(b.buffer(), b.Limits.OutputBytes, min(j.KeepStdout, maxKeep), func() {
 		b.end(j, "printed more than "+Size(b.Limits.OutputBytes))
 	})
 	if err != nil {
 		return err
 	}
-	if err := setMark(j.mark); err != nil {
+	if err := mark.Set(j.mark); err != nil {
 		return err
 	}
+	stdout, stderr := j.out.Ends()
 	attr := &syscall.ProcAttr{
 		Dir: j.Dir, Env: j.env,
-		Files: []uintptr{j.stdin.Fd(), j.out.write[0], j.out.write[1]},
+		Files: []uintptr{j.stdin.Fd(), stdout, stderr},
 		// A group of its own: `kill 0` in a script must not reach the runner.
 		Sys: &syscall.SysProcAttr{Setpgid: true, Ptrace: j.Peaks || hold, UseCgroupFD: b.Group > 0, CgroupFD: b.Group},
 	}
@@ -105,15 +108,15 @@ func (b *batch) fork(j *job, hold bool) error {
 			j.res.Untraced = cannotTrace(syscall.EPERM)
 		}
 	}
-	j.out.started()
+	j.out.Started()
 	j.stdin.Close()
 	switch {
 	case err == nil:
 	case slices.Contains([]error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EIO}, err):
-		j.out.close()
+		j.out.Close()
 		return fmt.Errorf("start %s: %w", j.path, err)
 	default:
-		j.out.close()
+		j.out.Close()
 		j.res.NotStarted = fmt.Sprintf("%s: %v", j.path, err)
 		if err == syscall.ENOENT {
 			j.res.NotStarted = fmt.Sprintf("%s: it or its interpreter is not there", j.path)
@@ -139,7 +142,7 @@ func (h *host) buffer() []byte {
 		h.buffers = h.buffers[:n-1]
 		return buf
 	}
-	return make([]byte, bufBytes)
+	return make([]byte, output.BufferBytes)
 }
 
 // release lets a job's program run from its first instruction.
@@ -181,11 +184,11 @@ func (b *batch) fill(j *job) {
 		res.PressureNS = p - j.pressure
 	}
 	b.trace.fill(j)
-	j.out.wait()
-	b.buffers = append(b.buffers, j.out.buf)
+	j.out.Wait()
+	b.buffers = append(b.buffers, j.out.Buffer())
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if j.out.tooMuch() && j.limit == "" {
+	if j.out.TooMuch() && j.limit == "" {
 		j.limit = "printed more than " + Size(b.Limits.OutputBytes)
 	}
 	if j.limit == "" && !res.OK() {
@@ -194,7 +197,7 @@ func (b *batch) fill(j *job) {
 	if j.limit != "" {
 		res.Limit, res.Status, res.Signal = j.limit, -1, ""
 	}
-	res.Stdout = j.out.kept.Bytes()
-	res.StdoutSHA256 = hex.EncodeToString(j.out.sum.Sum(nil))
-	res.LogTail = j.out.log.String() + j.notReady
+	res.Stdout = j.out.Stdout()
+	res.StdoutSHA256 = j.out.SHA256()
+	res.LogTail = j.out.Log() + j.notReady
 }

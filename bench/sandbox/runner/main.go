@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"patchbench/bench/sandbox/sweep"
 )
 
 // Main is the runner's life: it answers orders until there are no more, and
@@ -128,7 +130,7 @@ func (h *host) leave() {
 	// As pid 1 to exit is to kill every process of the box.
 	if !h.Boxed {
 		h.killDescendants()
-		if Empty(h.Tmp, h.mode()) == nil {
+		if sweep.Empty(h.Tmp, h.mode()) == nil {
 			os.Remove(h.Tmp)
 		}
 	}

@@ -20,7 +20,7 @@ const Arg = "sandbox-runner"
 // Order is one message to the runner; one field is set.
 type Order struct {
 	Setup *Setup `json:"setup,omitempty"`
-	// Run is the jobs of one state, at most MaxJobs.
+	// Run is the jobs of one state, at most mark.MaxJobs.
 	Run    []Job `json:"run,omitempty"`
 	Cancel bool  `json:"cancel,omitempty"`
 }
@@ -31,7 +31,7 @@ type Setup struct {
 	Limits Limits
 	Path   string // the PATH of programs
 	// Mark is what all processes started by this runner bear and no others on the
-	// machine; its lower 16 bits are 0. See KillMarked.
+	// machine; its lower 16 bits are 0. See package mark.
 	Mark uint64
 	// Tmp is /tmp, or in unsafe mode the folder that stands for it.
 	Tmp string

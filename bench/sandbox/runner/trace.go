@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -169,22 +168,6 @@ func (t *trace) read(tid int) {
 	read, written := transferred(int(process))
 	p := t.peaks[int(process)]
 	t.peaks[int(process)] = peak{max(p.rss, rss<<10), max(p.size, size<<10), max(p.read, read), max(p.written, written)}
-}
-
-// field reads the number behind a name in /proc/PID/status.
-func field(text []byte, name string) (int64, bool) {
-	_, rest, ok := bytes.Cut(text, []byte(name))
-	if !ok {
-		return 0, false
-	}
-	rest = bytes.TrimLeft(rest, " \t")
-	var n int64
-	digits := 0
-	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
-		n = n*10 + int64(rest[digits]-'0')
-		digits++
-	}
-	return n, digits > 0
 }
 
 // gone counts a process when it has ended. Threads that are not a process's

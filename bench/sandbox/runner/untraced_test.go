@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"patchbench/bench/sandbox/mark"
 )
 
 // forbidPtrace refuses ptrace to the calling thread and all that it forks, as
@@ -38,7 +40,7 @@ func TestUntraced(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		h := &host{Setup: Setup{Limits: Limits{OutputBytes: 1 << 20}, Path: "/usr/bin:/bin", Tmp: tmp, Empty: []string{tmp}, Mark: NewMark()}}
+		h := &host{Setup: Setup{Limits: Limits{OutputBytes: 1 << 20}, Path: "/usr/bin:/bin", Tmp: tmp, Empty: []string{tmp}, Mark: mark.New()}}
 		job := func(line string) Job {
 			return Job{Command: Command{Args: []string{"sh", "-c", line}, Peaks: true, Timeout: time.Minute, KeepStdout: 100}}
 		}

@@ -3,14 +3,14 @@ package runner
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"patchbench/bench/sandbox/mark"
 )
 
 // errNoChild says that there is nothing to wait for.
@@ -84,26 +84,13 @@ func (b *batch) jobOf(pid int) *job {
 	if len(b.live) == 1 {
 		return b.live[0]
 	}
-	mark := markOf(pid)
+	own := mark.Of(pid)
 	for _, j := range b.live {
-		if j.mark == mark {
+		if j.mark == own {
 			return j
 		}
 	}
 	return nil
-}
-
-// isChild says that pid is a process and ours, not one or a thread that is only
-// traced: its parent has not been told of its end yet.
-func isChild(pid int) bool {
-	var buf [4096]byte
-	text, err := readSmall("/proc/"+strconv.Itoa(pid)+"/status", buf[:])
-	if err != nil {
-		return false
-	}
-	process, _ := field(text, "\nTgid:")
-	parent, _ := field(text, "\nPPid:")
-	return int(process) == pid && int(parent) == os.Getpid()
 }
 
 // transferred tells how many bytes a process that has ended and the children it
@@ -118,20 +105,6 @@ func (b *batch) transferred(pid int) (read, written int64) {
 		return p.read, p.written
 	}
 	return transferred(pid) // of a zombie only root may know
-}
-
-func transferred(pid int) (read, written int64) {
-	var buf [512]byte
-	text, err := readSmall("/proc/"+strconv.Itoa(pid)+"/io", buf[:])
-	if err != nil {
-		return -1, -1
-	}
-	read, ok := field(text, "rchar:")
-	written, also := field(text, "\nwchar:")
-	if !ok || !also {
-		return -1, -1
-	}
-	return read, written
 }
 
 // reap takes the end of a process into the books.
@@ -231,11 +204,11 @@ func (b *batch) settle(j *job) bool {
 			b.killAll()
 			j.swept = true
 		default:
-			live, _ := marked(j.mark, 0)
+			live, _ := mark.List(j.mark, 0)
 			if !j.swept && j.limit == "" && !j.stopping {
 				j.res.Left = len(live)
 			}
-			kill(live)
+			mark.Signal(live, syscall.SIGKILL)
 			j.swept = true
 		}
 		return false
@@ -251,7 +224,7 @@ func (b *batch) settle(j *job) bool {
 // isThere says that there is a process of a job whose program has ended.
 func (b *batch) isThere(j *job) bool {
 	if len(b.live) > 1 {
-		live, zombies := marked(j.mark, 0)
+		live, zombies := mark.List(j.mark, 0)
 		return len(live)+zombies > 0
 	}
 	// Everything there is must be this job's, and a child of ours by now or a

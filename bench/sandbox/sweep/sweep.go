@@ -1,4 +1,6 @@
-package runner
+// Package sweep takes away what programs leave outside their processes: files in
+// folders, and System V objects. It empties, and decides nothing.
+package sweep
 
 import (
 	"bytes"
@@ -12,31 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clean takes away what a run left outside its processes.
-func (h *host) clean() error {
-	for _, dir := range h.Empty {
-		if err := Empty(dir, h.mode()); err != nil {
-			return fmt.Errorf("empty %s after the run: %w", dir, err)
-		}
-	}
-	if h.Boxed {
-		return removeIPC()
-	}
-	return nil
-}
-
-// mode is that of the folders that programs may write to. Those of a box are
-// seen by nobody else.
-func (h *host) mode() os.FileMode {
-	if h.Boxed {
-		return 0o777 | os.ModeSticky
-	}
-	return 0o700
-}
-
-// Empty removes everything in dir and sets its mode. A program may have left what os.RemoveAll
-// fails on: folders without permissions, or nested deeper than a path can say.
-// So a folder's own folders are moved up before it is removed.
+// Empty removes everything in dir and sets its mode. A program may have left what
+// os.RemoveAll fails on: folders without permissions, or nested deeper than a path
+// can say. So a folder's own folders are moved up before it is removed.
 //
 // It stays within dir's file system: what is mounted below is not the run's.
 func Empty(dir string, mode os.FileMode) error {
@@ -150,23 +130,19 @@ func readNames(dir string, n int) ([]string, error) {
 	return names, nil
 }
 
-// removeIPC removes the System V shared memory, semaphores and queues of the
+// IPC removes the System V shared memory, semaphores and queues of the
 // box, which outlive their processes. POSIX ones are files in folders that are
 // emptied.
-func removeIPC() error {
+func IPC() error {
 	for _, kind := range []struct {
 		file string
 		call uintptr
 	}{
 		{"/proc/sysvipc/shm", unix.SYS_SHMCTL}, {"/proc/sysvipc/msg", unix.SYS_MSGCTL}, {"/proc/sysvipc/sem", unix.SYS_SEMCTL},
 	} {
-		var buf [1024]byte
-		text, err := readSmall(kind.file, buf[:])
+		text, err := read(kind.file)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // this kernel has none of the kind
-		}
-		if err == nil && bytes.Count(text, []byte("\n")) > 1 { // more than the heading
-			text, err = os.ReadFile(kind.file)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", kind.file, err)
@@ -194,29 +170,18 @@ func removeIPC() error {
 	return nil
 }
 
-// pressure reads for how long, in ns, some task waited for a CPU since the
-// machine started; -1 if the kernel does not count.
-func pressure() int64 {
-	var buf [512]byte
-	text, err := readSmall("/proc/pressure/cpu", buf[:])
-	total, ok := field(text, " total=") // the first line's: some
-	if err != nil || !ok {
-		return -1
-	}
-	return total * 1000 // the kernel counts us
-}
-
-// readSmall reads what fits into buf of a file in /proc, with as few system calls
-// as can be.
-func readSmall(name string, buf []byte) ([]byte, error) {
+// read reads a list of /proc with as few system calls as can be: nearly always
+// there is nothing but its heading.
+func read(name string) ([]byte, error) {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	n, err := unix.Read(fd, buf)
-	if err != nil {
+	var buf [1024]byte
+	n, err := unix.Read(fd, buf[:])
+	if err != nil || bytes.Count(buf[:n], []byte("\n")) <= 1 {
 		return nil, err
 	}
-	return buf[:n], nil
+	return os.ReadFile(name)
 }

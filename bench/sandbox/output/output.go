@@ -1,8 +1,12 @@
-package runner
+// Package output takes what a program prints: all of it is read and digested, the
+// beginning of standard output and the end of everything are kept. Pipes go in, text
+// comes out; what it means is not known here.
+package output
 
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"hash"
 	"os"
@@ -15,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// output takes what a program prints.
-type output struct {
+// Output is what one program prints, from before its start to after its end.
+type Output struct {
 	write   []uintptr // the program's ends: standard output and error
 	streams [2]stream
 
@@ -26,8 +30,8 @@ type output struct {
 	log  Tail // of both
 
 	mu      sync.Mutex // over what follows and the streams
-	buf     []byte     // of bufBytes, not used any more when both streams are done
-	sum     hash.Hash // of standard output
+	buf     []byte     // of BufferBytes, not used any more when both streams are done
+	sum     hash.Hash  // of standard output
 	kept    bytes.Buffer
 	readers sync.WaitGroup
 }
@@ -39,18 +43,18 @@ type stream struct {
 	done bool // read to its end; the descriptor is not to be used any more
 }
 
-// bufBytes is what is read at once.
-const bufBytes = 64 << 10
+// BufferBytes is the size of the buffer that New is given.
+const BufferBytes = 64 << 10
 
-// newOutput makes the pipes. It calls over, once, when more than limit bytes were
+// New makes the pipes. It calls over, once, when more than limit bytes were
 // printed, and keeps the first keep bytes of standard output.
-func newOutput(buf []byte, limit, keep int64, over func()) (*output, error) {
-	o := &output{buf: buf, keep: keep, over: over, sum: sha256.New()}
+func New(buf []byte, limit, keep int64, over func()) (*Output, error) {
+	o := &Output{buf: buf, keep: keep, over: over, sum: sha256.New()}
 	o.left.Store(limit)
 	for i := range o.streams {
 		var p [2]int
 		if err := syscall.Pipe2(p[:], syscall.O_CLOEXEC); err != nil {
-			o.close()
+			o.Close()
 			return nil, fmt.Errorf("make a pipe: %w", err)
 		}
 		o.write = append(o.write, uintptr(p[1]))
@@ -60,14 +64,14 @@ func newOutput(buf []byte, limit, keep int64, over func()) (*output, error) {
 		// Only our end: the program's must block.
 		if err := syscall.SetNonblock(p[0], true); err != nil {
 			syscall.Close(p[0])
-			o.close()
+			o.Close()
 			return nil, fmt.Errorf("make a pipe: %w", err)
 		}
 		s := &o.streams[i]
 		s.fd, s.file = p[0], os.NewFile(uintptr(p[0]), "output")
 		raw, err := s.file.SyscallConn()
 		if err != nil {
-			o.close()
+			o.Close()
 			return nil, fmt.Errorf("make a pipe: %w", err)
 		}
 		o.readers.Go(func() {
@@ -85,7 +89,7 @@ func newOutput(buf []byte, limit, keep int64, over func()) (*output, error) {
 
 // drain reads what there is in a stream without waiting, and says whether that
 // was its end.
-func (o *output) drain(i int) bool {
+func (o *Output) drain(i int) bool {
 	s := &o.streams[i]
 	for !s.done {
 		n, err := syscall.Read(s.fd, o.buf)
@@ -102,7 +106,7 @@ func (o *output) drain(i int) bool {
 	return true
 }
 
-func (o *output) add(p []byte, stdout bool) {
+func (o *Output) add(p []byte, stdout bool) {
 	left := o.left.Add(int64(-len(p)))
 	if stdout {
 		o.sum.Write(p)
@@ -117,16 +121,21 @@ func (o *output) add(p []byte, stdout bool) {
 	}
 }
 
-// started closes the program's ends on our side.
-func (o *output) started() {
+// Ends are the program's ends of the pipes, of standard output and error.
+func (o *Output) Ends() (stdout, stderr uintptr) { return o.write[0], o.write[1] }
+
+// Started closes the program's ends on our side, once the program has them.
+func (o *Output) Started() {
 	for _, fd := range o.write {
 		syscall.Close(int(fd))
 	}
 	o.write = nil
 }
 
-func (o *output) close() {
-	o.started()
+// Close ends the reading; it is for a program that did not start, or whose output
+// nobody wants.
+func (o *Output) Close() {
+	o.Started()
 	for i := range o.streams {
 		if f := o.streams[i].file; f != nil {
 			f.Close()
@@ -135,10 +144,10 @@ func (o *output) close() {
 	o.readers.Wait()
 }
 
-// wait reads to the end, itself: the readers would have to be woken first. In
+// Wait reads to the end, itself: the readers would have to be woken first. In
 // unsafe mode a process that got away could hold the pipe open; then they have
 // some more time.
-func (o *output) wait() {
+func (o *Output) Wait() {
 	o.mu.Lock()
 	done := o.drain(0)
 	done = o.drain(1) && done
@@ -152,7 +161,21 @@ func (o *output) wait() {
 	o.readers.Wait()
 }
 
-func (o *output) tooMuch() bool { return o.left.Load() < 0 }
+// TooMuch says that the program printed more than it may.
+func (o *Output) TooMuch() bool { return o.left.Load() < 0 }
+
+// Stdout is the beginning of standard output, as far as it is kept. This and the
+// following are to be asked after Wait.
+func (o *Output) Stdout() []byte { return o.kept.Bytes() }
+
+// SHA256 is the hex digest of all of standard output.
+func (o *Output) SHA256() string { return hex.EncodeToString(o.sum.Sum(nil)) }
+
+// Log is the end of standard output and error together.
+func (o *Output) Log() string { return o.log.String() }
+
+// Buffer is the buffer that New was given, which is free again.
+func (o *Output) Buffer() []byte { return o.buf }
 
 const tailBytes = 8 << 10
 

@@ -1,4 +1,11 @@
-package runner
+// Package mark tells which job a process belongs to.
+//
+// Each process that a runner starts bears a mark, which is the soft limit of file
+// locks: Linux has ignored it since 2.4.25, and every process inherits it, however
+// it forks, daemonises, or changes its name, session or environment. It can be
+// read of a zombie too. The lower Bits of a mark are the job's number, the rest is
+// the runner's.
+package mark
 
 import (
 	"bytes"
@@ -11,26 +18,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process tells by its mark which job it belongs to. The mark is the soft limit
-// of file locks, which Linux has ignored since 2.4.25 and which every process
-// inherits, however it forks, daemonises, changes its name, session or
-// environment. It can be read of a zombie too.
-//
-// The lower markBits are the job's number, the rest is the runner's.
-const (
-	rlimitLocks = 10
-	markBits    = 16
-)
+const rlimitLocks = 10
 
-// MaxJobs is how many jobs an order may have. A mark has room for their numbers
-// and that of a ready command.
-const MaxJobs = 1<<markBits - 2
+// Bits is how many of a mark's bits are the job's number.
+const Bits = 16
 
-// NewMark makes a mark for a runner.
-func NewMark() uint64 { return rand.Uint64()>>2>>markBits<<markBits | 1<<61 }
+// MaxJobs is how many jobs may be numbered beside one more, a ready command.
+const MaxJobs = 1<<Bits - 2
 
-// setMark marks what this process forks from now on.
-func setMark(mark uint64) error {
+// New makes a runner's part of marks.
+func New() uint64 { return rand.Uint64()>>2>>Bits<<Bits | 1<<61 }
+
+// Set marks what this process forks from now on.
+func Set(mark uint64) error {
 	var l unix.Rlimit
 	if err := unix.Prlimit(0, rlimitLocks, nil, &l); err != nil {
 		return fmt.Errorf("mark the program: %w", err)
@@ -45,8 +45,8 @@ func setMark(mark uint64) error {
 	return nil
 }
 
-// markOf reads the mark of a process or thread, 0 if it is gone or another's.
-func markOf(pid int) uint64 {
+// Of reads the mark of a process or thread, 0 if it is gone or another's.
+func Of(pid int) uint64 {
 	var l unix.Rlimit
 	if unix.Prlimit(pid, rlimitLocks, nil, &l) != nil {
 		return 0
@@ -54,10 +54,10 @@ func markOf(pid int) uint64 {
 	return l.Cur
 }
 
-// marked lists the processes whose mark, without its lower bits, is the one
-// given. Zombies are only counted.
-func marked(mark uint64, bits int) (live []int, zombies int) {
-	for pid, p := range processes(func(pid int) bool { return pid != os.Getpid() && markOf(pid)>>bits == mark>>bits }) {
+// List finds the processes whose mark, without its lower bits, is the one given.
+// Those that have ended and were not waited for are only counted.
+func List(mark uint64, bits int) (live []int, zombies int) {
+	for pid, p := range processes(func(pid int) bool { return pid != os.Getpid() && Of(pid)>>bits == mark>>bits }) {
 		if p.dead {
 			zombies++
 		} else {
@@ -67,22 +67,21 @@ func marked(mark uint64, bits int) (live []int, zombies int) {
 	return live, zombies
 }
 
-// KillMarked kills everything that a runner with this mark has started, also when
-// the runner itself is dead and its programs have other parents.
-func KillMarked(mark uint64) {
+// Kill kills everything that a runner with this mark has started, also when the
+// runner itself is dead and its programs have other parents.
+func Kill(mark uint64) {
 	// What was forked while the processes were listed is found by the next look.
 	for range 1000 {
-		live, _ := marked(mark, markBits)
+		live, _ := List(mark, Bits)
 		if len(live) == 0 {
 			return
 		}
-		kill(live)
+		Signal(live, syscall.SIGKILL)
 	}
 }
 
-func kill(pids []int) { signalAll(pids, syscall.SIGKILL) }
-
-func signalAll(pids []int, s syscall.Signal) {
+// Signal sends a signal to each process that is still there.
+func Signal(pids []int, s syscall.Signal) {
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, s) // gone meanwhile
 	}
@@ -96,10 +95,12 @@ type process struct {
 
 // processes lists those that want accepts; nil accepts all.
 func processes(want func(pid int) bool) map[int]process {
-	names, err := readNames("/proc", -1)
+	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // what there is before an error counts
 	procs := map[int]process{}
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
@@ -158,12 +159,8 @@ func descends(procs map[int]process, pid, from int) bool {
 	return false
 }
 
-// others lists the live processes that stem from the runner: in a box all but
-// itself, else its descendants.
-func (h *host) others() []int {
-	if !h.Boxed {
-		return Descendants(os.Getpid())
-	}
+// All lists the live processes but this one: in a box that is what programs left.
+func All() []int {
 	var found []int
 	for pid, p := range processes(nil) {
 		if pid != os.Getpid() && !p.dead {
@@ -171,27 +168,4 @@ func (h *host) others() []int {
 		}
 	}
 	return found
-}
-
-// killAll kills every process of every job.
-func (h *host) killAll() {
-	if h.Boxed {
-		// From the first process of a PID name space this reaches all others in
-		// it and nothing else; also those that are being forked now.
-		_ = syscall.Kill(-1, syscall.SIGKILL) // ESRCH: there is none
-		return
-	}
-	kill(h.others())
-}
-
-// killDescendants ends everything that stems from the runner, which is about to
-// end itself, in unsafe mode.
-func (h *host) killDescendants() {
-	for range 1000 {
-		pids := h.others()
-		if len(pids) == 0 {
-			return
-		}
-		kill(pids)
-	}
 }
