@@ -7,3 +7,4 @@ PATCHBENCH_LONG=planted go test -count=1 -timeout 60m -v -run TestPlanted ./bot
 PATCHBENCH_LONG=planted-seeds go test -count=1 -timeout 90m -v -run TestPlanted ./bot
 PATCHBENCH_LONG=apply go test -count=1 -timeout 60m -v -run TestApplyCases ./bot
 PATCHBENCH_APPLY_HISTORIES=200 go test -count=1 -timeout 60m -run TestAgainstGitAm ./mbox/tree
+PATCHBENCH_LONG=accounting go test -count=1 -timeout 60m -v -run TestAccountingExact ./bot
