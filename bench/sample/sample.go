@@ -23,8 +23,12 @@
 //	{"round":1,"version":0,"benchmark":"hash","metric":"cpu","unit":"s","value":0.0412,"position":2,"covariates":{"nivcsw":3,"psi_ns":120000}}
 //	{"round":1,"version":3,"benchmark":"sort","metric":"wall","unit":"s","failed":{"signal":"SIGSEGV","status":139},"position":0}
 //
-// The package also reads and writes such lines, and tells the facts of the host. It draws no conclusions from figures: that is
-// bench/compare's part. It starts no program itself: bench/sandbox does.
+// Exact counters (bench/sample/counter) need no rounds: Exact counts each version
+// once after the warm-up, and base twice.
+//
+// The package also reads and writes such lines, and tells the facts of the host. It
+// draws no conclusions from figures: that is bench/compare's part. It starts no
+// program itself: bench/sandbox does.
 package sample
 
 import (

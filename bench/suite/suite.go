@@ -45,13 +45,13 @@
 //	env = { KIT_ROUNDS = "{rounds}" }
 //	timeout = "30s"
 //	check = "stdout"                      # the output must equal base's
-//	metrics = ["sys"]                     # tested beside wall, cpu and rss
+//	metrics = ["sys"]                     # tested beside wall, cpu and rss; exact counters (bench/sample/counter)
 //
 //	[[benchmark]]
 //	name = "sort"
 //	run = ["./kit", "sort"]
 //	stdin = "data/sort.in"                # relative to the source folder
-//	parse = "gobench"                     # prints Go benchmark lines itself
+//	parse = "gobench"                     # prints Go benchmark lines itself; other formats: bench/sample/parse
 //
 //	[[benchmark]]
 //	name = "start"
