@@ -71,7 +71,7 @@ func some(rnd *rand.Rand, n int) []*Mail {
 func TestStore(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	s := NewStore(nil)
-	mails := some(rnd, 300)
+	mails := some(rnd, 120)
 	problems := make([]mbox.Problem, len(mails))
 	at, atProblem := make([]int64, len(mails)), make([]int64, len(mails))
 	for i, m := range mails {
