@@ -145,10 +145,10 @@ func (r *Repo) Touches(before, after plumbing.Hash, paths []string) (bool, error
 		if b == a {
 			continue
 		}
-		if whole[name] || !b.IsDir() && !a.IsDir() {
+		if whole[name] {
 			return true, nil
 		}
-		sides := [2]plumbing.Hash{}
+		sides := [2]plumbing.Hash{} // zero for what is no folder: nothing is below it
 		for i, e := range []Entry{b, a} {
 			if e.IsDir() {
 				sides[i] = e.ID
