@@ -76,6 +76,7 @@ func TestPeaks(t *testing.T) {
 			{"crash", []string{"crash", strconv.Itoa(30 * mib)}, 30*mib + bare, 0, 30*mib + bare, 1, "SIGSEGV", false},
 			{"killed", []string{"kill", strconv.Itoa(30 * mib)}, 30*mib + bare, 0, 30*mib + bare, 1, "SIGKILL", false},
 			{"three children", []string{"family", "3", strconv.Itoa(20 * mib)}, 0, 0, 0, 4, "", true},
+			{"replaced by exec in a thread", []string{"thread-exec", strconv.Itoa(40 * mib)}, bare, 0, bare, 1, "", true},
 			{"replaced by exec", []string{"exec", strconv.Itoa(40 * mib)}, bare, 0, bare, 1, "", true},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
@@ -191,6 +192,7 @@ func TestEndings(t *testing.T) {
 			{"left behind", Command{Args: []string{known, "daemon"}}, Result{Left: 1}},
 			{"left behind by a shell, holding the output", Command{Args: sh("sleep 1000 & sleep 1001 & echo")}, Result{Left: 2}},
 			{"stopped and continued", Command{Args: []string{known, "stop"}}, Result{Status: 7}},
+			{"stopped and continued, with threads", Command{Args: []string{known, "stop", "3"}}, Result{Status: 7}},
 			{"kills its group", Command{Args: sh("kill -9 0")}, Result{Status: -1, Signal: "SIGKILL"}},
 			{"not there", Command{Args: []string{"no-such-program"}},
 				Result{Status: -1, NotStarted: "no-such-program: not found on PATH (" + s.Facts().Path + ")"}},

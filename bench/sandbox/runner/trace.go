@@ -137,7 +137,16 @@ func (t *trace) stopped(pid, status int, jobOf func(int) *job) {
 	case unix.PTRACE_EVENT_EXIT:
 		t.read(pid)
 		_ = ptrace(unix.PTRACE_CONT, pid, 0)
-	default: // a fork, clone or exec: a new process or thread reports by itself
+	case unix.PTRACE_EVENT_EXEC:
+		// A thread that executes a program takes its process's number, and its own
+		// may soon be another's.
+		var own uint
+		if ptrace(unix.PTRACE_GETEVENTMSG, pid, uintptr(unsafe.Pointer(&own))) == nil && int(own) != pid {
+			delete(t.seen, int(own))
+		}
+		delete(t.peaks, pid) // of the last program's threads
+		_ = ptrace(unix.PTRACE_CONT, pid, 0)
+	default: // a fork or clone: the new process or thread reports by itself
 		_ = ptrace(unix.PTRACE_CONT, pid, 0)
 	}
 }

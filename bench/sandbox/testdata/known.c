@@ -43,6 +43,10 @@ static void burn(clockid_t clock, long ms)
 
 static void *burner(void *ms) { burn(CLOCK_THREAD_CPUTIME_ID, (long)ms); return 0; }
 
+static void *pauser(void *none) { for (;;) pause(); return none; }
+
+static void *execer(void *none) { execl("/proc/self/exe", "known", "resident", "0", NULL); return none; }
+
 static void *late(void *bytes) { usleep(20000); touch((long)bytes); exit(0); }
 
 // What the program says of itself: VmHWM in bytes.
@@ -181,10 +185,18 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "exec")) {
 		touch(n);
 		execl("/proc/self/exe", "known", "resident", "0", NULL);
+	} else if (!strcmp(what, "thread-exec")) {
+		touch(n);
+		pthread_create(&t[0], 0, pauser, 0);
+		pthread_create(&t[1], 0, execer, 0);
+		for (;;)
+			pause();
 	} else if (!strcmp(what, "stop")) {
 		pid_t pid = fork();
 		int ws;
 		if (pid == 0) {
+			for (int i = 0; i < n; i++)
+				pthread_create(&t[i], 0, pauser, 0);
 			raise(SIGSTOP);
 			_exit(7);
 		}
