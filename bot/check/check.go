@@ -146,6 +146,11 @@ func Judge(c *eval.Checked) *Report {
 		r.benchmark(b, noises, &s)
 	}
 	s.notes(r)
+	for _, l := range c.Samples {
+		if l.Failed != nil && !l.Twin && bench.MetricFor(l.Metric, l.Unit).Exact {
+			r.note("%s %s is not counted: %s", bench.RowName(l.Benchmark, l.Params), l.Metric, l.Failed)
+		}
+	}
 	if c.Cut {
 		r.note("the time to try ended after %s: give --budget for more", rounds(c.Rounds))
 	}

@@ -56,6 +56,8 @@ type CheckedBenchmark struct {
 	// Run is about how long one run takes with all around it: preparation,
 	// cleaning up, and a second run for peaks where that is needed.
 	Run time.Duration
+	// Count is about how long it takes to take one version's exact counters.
+	Count time.Duration
 	// Rounds are those of base and its twin that were run.
 	Rounds int
 	// PeaksApart says that peaks of memory need runs of their own, as reading them
@@ -70,7 +72,7 @@ type Cost struct {
 	Builds  time.Duration // of all versions
 	Round   time.Duration // of every benchmark once on every version
 	// First is the time of measuring until rows are judged for the first time,
-	// Last until they are for the last time.
+	// Last until they are for the last time, exact counters included.
 	First, Last time.Duration
 	DiskBytes   int64
 }
@@ -85,23 +87,26 @@ func (c *Checked) Cost(patches int) Cost {
 	}
 	k.Builds += each * time.Duration(patches)
 	versions := patches + 2 // base and its twin
+	var counts time.Duration
 	for _, b := range c.Benchmarks {
 		if b.Works {
 			k.Round += b.Run * time.Duration(versions)
+			counts += b.Count * time.Duration(versions)
 		}
 	}
 	looks := compare.Looks()
 	// The warm-up runs everything once more.
-	k.First = k.Round * time.Duration(looks[0]+1)
-	k.Last = k.Round * time.Duration(looks[len(looks)-1]+1)
+	k.First = k.Round*time.Duration(looks[0]+1) + counts
+	k.Last = k.Round*time.Duration(looks[len(looks)-1]+1) + counts
 	k.DiskBytes = c.VersionBytes * int64(versions)
 	return k
 }
 
 // Check runs a suite on the base alone: it builds base twice, runs every benchmark
-// in a warm-up, and then in o.Rounds rounds (5 if it is 0) with base and its twin,
-// as far as o.Budget (2 minutes) goes. Nothing is kept in a store. What does not
-// build or work is in the result; the error is as Run's.
+// in a warm-up, takes its exact counters, and then goes on in o.Rounds rounds (5 if
+// it is 0) with base and its twin, as far as o.Budget (2 minutes) goes. Nothing is
+// kept in a store. What does not build or work is in the result; the error is as
+// Run's.
 func Check(ctx context.Context, o Options) (*Checked, error) {
 	if o.Rounds == 0 {
 		o.Rounds = checkRounds
@@ -253,8 +258,13 @@ func (r *run) sampleBase(ctx context.Context, c *Checked) error {
 		if err := r.took(ctx, w.Samples, w.Failures, w.Warnings); err != nil {
 			return err
 		}
+		counting := r.Now()
+		if err := r.count(ctx, sampler, b, []sample.Version{{}}); err != nil {
+			return err
+		}
 		c.Benchmarks = append(c.Benchmarks, CheckedBenchmark{
-			Benchmark: bm, Works: w.Working > 0, Run: w.Round / 2, PeaksApart: w.PeaksApart, TraceShare: w.TraceShare})
+			Benchmark: bm, Works: w.Working > 0, Run: w.Round / 2, Count: r.Now().Sub(counting) / 2,
+			PeaksApart: w.PeaksApart, TraceShare: w.TraceShare})
 	}
 	r.Progress.Done(len(r.suite.Benchmarks), "", 0)
 	err = r.checkRounds(ctx, boxes, c)
