@@ -31,15 +31,7 @@ func (c *historyCommand) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	defer s.Close()
-	seen := map[string]bool{}
-	points, err := s.History(ctx, since, func(r *bench.Comparison) bool {
-		row := bench.RowName(r.Benchmark, r.Params)
-		if r.Benchmark != c.Benchmark && row != c.Benchmark {
-			seen[r.Benchmark] = true
-			return false
-		}
-		return c.Metric == "" || r.Metric == c.Metric
-	})
+	points, err := s.History(ctx, c.Benchmark, c.Metric, since)
 	if err != nil {
 		return err
 	}
@@ -50,7 +42,11 @@ func (c *historyCommand) Run(ctx context.Context, t *terminal) error {
 		}
 	}
 	if len(points) == 0 {
-		return usage(c.nothing(s.Path(), seen))
+		names, err := s.Benchmarks(ctx)
+		if err != nil {
+			return err
+		}
+		return usage(c.nothing(s.Path(), slices.DeleteFunc(names, func(name string) bool { return name == c.Benchmark })))
 	}
 	tracks := history.Tracks(points, 0)
 	switch c.Format {
@@ -64,8 +60,8 @@ func (c *historyCommand) Run(ctx context.Context, t *terminal) error {
 
 func isCPU(p store.Point) bool { return p.Metric == bench.CPU.Name }
 
-// nothing says what there is instead.
-func (c *historyCommand) nothing(path string, seen map[string]bool) error {
+// nothing says what there is instead: benchmarks of these names.
+func (c *historyCommand) nothing(path string, names []string) error {
 	what := c.Benchmark
 	if c.Metric != "" {
 		what += " " + c.Metric
@@ -73,14 +69,9 @@ func (c *historyCommand) nothing(path string, seen map[string]bool) error {
 	if c.Since != "" {
 		what += " since " + c.Since
 	}
-	if len(seen) == 0 {
+	if len(names) == 0 {
 		return fmt.Errorf("no figures of %s in store %s", what, path)
 	}
-	var names []string
-	for name := range seen {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	more := ""
 	if n := len(names); n > 8 {
 		names, more = names[:8], fmt.Sprintf(" and %d more", n-8)

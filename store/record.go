@@ -67,7 +67,10 @@ func (s *Store) Save(ctx context.Context, e *Evaluation) error {
 				record = excluded.record`,
 			e.ID, created, subject, e.Suite.Name, e.Host.Name, e.Rounds, e.Stopped, string(e.Verdict), e.Headline,
 			nanoseconds(e.BuildSeconds), nanoseconds(e.MeasureSeconds), string(record))
-		return err
+		if err != nil {
+			return err
+		}
+		return savePoints(ctx, tx, e)
 	})
 }
 

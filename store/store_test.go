@@ -413,7 +413,7 @@ func TestOpen(t *testing.T) {
 			if _, err := s.db.ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`); err != nil {
 				t.Fatal(err)
 			}
-		}, is: ErrNewer, want: "its schema is 99, this program knows 1: upgrade Patchbench or choose another file for the store"},
+		}, is: ErrNewer, want: "its schema is 99, this program knows 2: upgrade Patchbench or choose another file for the store"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
