@@ -16,6 +16,17 @@
 // as version 0 left it, which is thrown away after the build, so that no version
 // can put anything into the build of another.
 //
+// # Incremental builds
+//
+// With incremental = true a version's build starts from what the last build
+// before it has left, with its files brought up to date, so that make and the like
+// build only what changed. That is faster and less sure: the recipe must notice
+// every change by the times of files (a change of flags in the environment is not
+// one), a file that is built no more may stay behind, and what an earlier version
+// has put into the folder is there in later ones. A version whose former build is
+// not there any more, since it failed or equals an earlier one, starts from the
+// last that is.
+//
 // # The digest
 //
 // Builds of equal digest are the same program and are not measured again, so the
@@ -101,6 +112,9 @@ type Builder struct {
 	// base is the folder of version 0, whose caches the others start from; ""
 	// before it was built.
 	base string
+	// formers are the builds that the next one may start from, if the recipe is
+	// incremental.
+	formers []former
 }
 
 // New makes a Builder. The sandbox may be nil for a suite that builds nothing.
@@ -144,11 +158,15 @@ func (b *Builder) build(ctx context.Context, version int, dir string) (bench.Bui
 		}
 	}
 	var before map[string]stamp
-	if len(b.suite.Build.Keep) == 0 {
-		var err error
-		if before, err = snapshot(ctx, src); err != nil {
-			return bench.Build{}, err
-		}
+	var err error
+	switch {
+	case b.suite.Build.Incremental:
+		before, err = b.start(ctx, dir)
+	case len(b.suite.Build.Keep) == 0:
+		before, err = snapshot(ctx, src)
+	}
+	if err != nil {
+		return bench.Build{}, err
 	}
 	caches, err := b.caches(version, dir)
 	if err != nil {
@@ -170,6 +188,15 @@ func (b *Builder) build(ctx context.Context, version int, dir string) (bench.Bui
 	}
 	if err != nil {
 		return bench.Build{}, fmt.Errorf("digest: %w", err)
+	}
+	if b.suite.Build.Incremental {
+		b.mu.Lock()
+		f := former{dir: dir, tracked: map[string]bool{}}
+		for rel := range before {
+			f.tracked[rel] = true
+		}
+		b.formers = append(b.formers, f)
+		b.mu.Unlock()
 	}
 	return bench.Build{State: bench.Built, Digest: sum}, nil
 }

@@ -54,11 +54,6 @@ func (c *checker) fault(at []any, format string, args ...any) {
 	c.errs = append(c.errs, c.doc.Errorf(at, format, args...))
 }
 
-// later refuses a key whose meaning is not built yet.
-func (c *checker) later(at []any, key string) {
-	c.fault(at, "key %q is not supported yet", key)
-}
-
 func place(parts ...any) []any { return parts }
 
 func (c *checker) all(f file) {
@@ -129,9 +124,6 @@ func (c *checker) build(f file) {
 	c.program(place("build", "check"), "build.check", b.Check)
 	c.env(place("build", "env"), "build.env", b.Env)
 	c.duration(place("build", "timeout"), "build.timeout", b.Timeout)
-	if b.Incremental {
-		c.later(place("build", "incremental"), "build.incremental")
-	}
 	c.params(place("build", "params"), "build.params", b.Params)
 	c.buildPlaceholders(f)
 	for i, p := range b.Keep {

@@ -18,6 +18,7 @@
 //	timeout = "15m"
 //	keep = ["kit", "data/**"]             # these files decide "same build"
 //	cache = [{ env = "GOCACHE" }]         # a folder kept from base to patched builds
+//	incremental = true                    # a build starts from the last one's files
 //
 //	[limits]                              # of a run, and of the build but timeout
 //	memory = "2GiB"

@@ -73,7 +73,7 @@ func TestExample(t *testing.T) {
 			Env:     map[string]string{"CFLAGS": "-O2 -g"},
 			Timeout: 15 * time.Minute,
 			Keep:    []string{"kit", "data/**"},
-			Cache:   []string{"GOCACHE"},
+			Cache:   []string{"GOCACHE"}, Incremental: true,
 		},
 		Limits: bench.Limits{MemoryBytes: 2 << 30, Processes: 256, DiskBytes: 512 << 20, OutputBytes: 16 << 20, Timeout: 2 * time.Minute},
 		Fixtures: []bench.Fixture{
