@@ -183,6 +183,11 @@ func (in *comparison) readOurs(name string, stdin io.Reader) error {
 	}
 	in.versions, in.failures = e.Versions, e.Failures
 	in.options.Seed, in.options.Margin = e.Seed, e.Margin
+	tested := map[[2]string]bool{}
+	for _, c := range e.Results {
+		tested[[2]string{bench.RowName(c.Benchmark, c.Params), c.Metric}] = c.Tested
+	}
+	in.options.Tested = func(row, metric string) bool { return tested[[2]string{row, metric}] }
 	if e.FixedRounds > 0 {
 		in.options.Looks = []int{e.FixedRounds}
 	}

@@ -107,3 +107,20 @@ func TestCounterThatIsNotCounted(t *testing.T) {
 		t.Errorf("rounds are wanted for a counter: %v", needs)
 	}
 }
+
+// A metric that is only shown gets verdicts where the suite asks for them.
+func TestTested(t *testing.T) {
+	m := bench.MetricFor("sys", "")
+	s := append(made(m, "a", []float64{1, 1.5}, 20, 0.001, 1), made(m, "b", []float64{1, 1.5}, 20, 0.001, 1)...)
+	r := Compare(builtVersions(2), s, nil, Options{Seed: 1, Final: true, Tested: func(row, metric string) bool { return row == "b" && metric == "sys" }})
+	got := map[string]bench.Verdict{}
+	for _, c := range r.Comparisons {
+		got[c.Benchmark] = c.Total.Verdict
+		if c.Tested != (c.Benchmark == "b") {
+			t.Errorf("%s: tested = %v", c.Benchmark, c.Tested)
+		}
+	}
+	if d := cmp.Diff(map[string]bench.Verdict{"a": bench.Shown, "b": bench.Worse}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

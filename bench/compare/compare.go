@@ -63,6 +63,9 @@ type Options struct {
 	// Final says that measuring has ended: a row whose rounds lie between two
 	// looks gets a last look with the next one's share.
 	Final bool
+	// Tested says which metrics of a row get verdicts beside those that always do; nil
+	// means none. The row is a benchmark's name with its parameters, as bench.RowName.
+	Tested func(row, metric string) bool
 }
 
 // Result is what was found in all rows.
@@ -196,6 +199,9 @@ func Compare(versions []bench.Version, samples []bench.Sample, failures []bench.
 	rows := gather(versions, samples, failures)
 	var weights float64
 	for _, r := range rows {
+		if o.Tested != nil && o.Tested(r.key, r.metric.Name) {
+			r.metric.Tested = true
+		}
 		weights += r.weight(pl)
 	}
 	res := Result{Warnings: waits(rows)}

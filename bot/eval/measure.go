@@ -250,7 +250,7 @@ func (r *run) took(ctx context.Context, samples []bench.Sample, failures []bench
 
 // judge compares what was measured so far; final says that no round will follow.
 func (r *run) judge(final bool) {
-	o := compare.Options{Margin: r.Margin, Seed: r.Seed, Final: final}
+	o := compare.Options{Margin: r.Margin, Seed: r.Seed, Final: final, Tested: r.tested}
 	if r.Rounds > 0 {
 		o.Looks = []int{r.Rounds}
 	}
@@ -297,12 +297,21 @@ func rowsOf(b bench.Benchmark) []bench.Benchmark {
 func (r *run) failuresOf(row bench.Benchmark) []bench.Failure {
 	list := slices.Clone(r.e.Failures)
 	for _, s := range r.samples {
-		if s.Failed != nil && s.Discarded == "" && !s.Twin && s.Benchmark == row.Name && maps.Equal(s.Params, row.Params) &&
+		if s.Failed != nil && s.Discarded == "" && !s.Twin && !ofCounter(s) && s.Benchmark == row.Name && maps.Equal(s.Params, row.Params) &&
 			!slices.ContainsFunc(list, func(f bench.Failure) bool { return f.N == s.Version && f.Benchmark == row.Key() }) {
 			list = append(list, bench.Failure{N: s.Version, Benchmark: row.Key(), Signal: s.Failed.Signal, Status: s.Failed.Status, Reason: s.Failed.Reason})
 		}
 	}
 	return list
+}
+
+// tested says that the suite asks for verdicts on a metric of a row.
+func (r *run) tested(row, metric string) bool {
+	return slices.ContainsFunc(r.suite.Benchmarks, func(b bench.Benchmark) bool {
+		own := func(of bench.Benchmark) bool { return of.Key() == row }
+		return slices.Contains(b.Metrics, metric) &&
+			(slices.ContainsFunc(rowsOf(b), own) || b.Parse != "" && strings.HasPrefix(row, b.Name+"/"))
+	})
 }
 
 // belongs says that a row is the benchmark's, or parsed from its output (NAME/...).
