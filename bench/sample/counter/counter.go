@@ -12,16 +12,18 @@
 //	copied         B     dhat --mode=copy    bytes through memcpy, memmove, strcpy and friends
 //	instructions   1     cachegrind          executed in user mode
 //
-// All processes that a program starts are counted. One that forks and does not
+// dhat counts instructions, too, but with its own allocator in the place of the
+// program's. All processes that a program starts are counted. One that forks and does not
 // execute another program begins with its parent's counters, which are taken out
 // again: for instructions callgrind is used, which starts anew at each fork, and
 // for the others the counters of each place in the program are compared. What the
 // parent does after the fork in places that the child uses too is then counted
 // once, so that the sum may be a little low, but never twice.
 //
-// What is compiled into a program is not seen: copies that a compiler made of
-// single instructions, allocators that are linked in statically, and all memory of
-// statically linked and Go programs. Of such a program Count says so, and there is
+// Calls are seen by their names: malloc, also one that a program brings along in
+// the place of the C library's, but not a pool of its own or what a compiler copies
+// by single instructions. Nothing is seen of the memory of statically linked and Go
+// programs; of these, and where nothing was seen at all, Count says so, and there is
 // no figure.
 package counter
 
