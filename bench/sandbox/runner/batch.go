@@ -185,6 +185,9 @@ func (b *batch) start(group []*job) error {
 		if j.stdin != nil {
 			j.stdin.Close()
 		}
+		if j.timer != nil {
+			j.timer.Stop()
+		}
 		if j.pid > 0 {
 			_ = syscall.Kill(j.pid, syscall.SIGKILL) // before its first instruction
 		}
@@ -328,12 +331,12 @@ func (b *batch) sweep() {
 		if j.stdin != nil {
 			j.stdin.Close() // again, but for what was never started
 		}
-	}
-	for _, j := range b.live { // only after an error
-		j.over = true
 		if j.timer != nil {
 			j.timer.Stop()
 		}
+	}
+	for _, j := range b.live { // only after an error
+		j.over = true
 		j.out.Close()
 	}
 	b.live = nil

@@ -97,6 +97,10 @@ func (b *batch) fork(j *job, hold bool) error {
 	if !b.Boxed {
 		attr.Sys.Pdeathsig = syscall.SIGKILL
 	}
+	if !j.Background {
+		// Before the program starts, since a new timer wakes threads of ours.
+		j.timer = time.AfterFunc(j.Timeout, func() { b.end(j, "timed out after "+seconds(j.Timeout)) })
+	}
 	j.pressure = pressure()
 	j.begin = time.Now()
 	j.pid, err = syscall.ForkExec(j.path, j.Args, attr)
@@ -124,7 +128,9 @@ func (b *batch) fork(j *job, hold bool) error {
 		return nil
 	}
 	b.mains[j.pid] = j
+	b.mu.Lock()
 	b.live = append(b.live, j)
+	b.mu.Unlock()
 	if attr.Sys.Ptrace {
 		err = b.halt(j)
 	}
@@ -158,12 +164,12 @@ func (b *batch) release(j *job, held bool) {
 	case j.halted:
 		_ = ptrace(unix.PTRACE_DETACH, j.pid, 0)
 	}
-	if !j.Background {
-		j.timer = time.AfterFunc(j.Timeout, func() { b.end(j, "timed out after "+seconds(j.Timeout)) })
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	j.started = true
+	if b.cancelled && j.limit == "" {
+		j.limit = "cancelled" // before it was among the live ones
+	}
 	if j.limit != "" {
 		b.killJob(j)
 	}
