@@ -197,9 +197,14 @@ func (r *Report) build(c *eval.Checked) {
 		r.Wrong = append(r.Wrong, Fault{Where: "build", What: strings.Join(why, "; ")})
 	case base.State == bench.BuildFailed:
 		r.Wrong = append(r.Wrong, Fault{"build", "base does not build", base.LogTail})
-		if hidden := c.Sandbox.Hidden; len(hidden) > 0 {
-			r.note("folders of your PATH that programs in the sandbox do not see: %s", strings.Join(hidden[:min(maxCauses, len(hidden))], "; "))
+	}
+	for _, v := range base.Variants {
+		if v.State == bench.BuildFailed && base.State != bench.BuildFailed {
+			r.Wrong = append(r.Wrong, Fault{bench.RowName("build", v.Params), "base does not build", v.LogTail})
 		}
+	}
+	if hidden := c.Sandbox.Hidden; len(hidden) > 0 && len(r.Wrong) > 0 && c.Conflict == nil {
+		r.note("folders of your PATH that programs in the sandbox do not see: %s", strings.Join(hidden[:min(maxCauses, len(hidden))], "; "))
 	}
 	if c.Again == nil {
 		if base.State == bench.Built {

@@ -98,6 +98,13 @@ func TestReport(t *testing.T) {
 			c.Sandbox = sandbox.Facts{Hidden: []string{"/srv/tools/bin: not a toolchain known"}}
 			c.Again, c.Benchmarks, c.Samples, c.VersionBytes, c.BaseBuild = nil, nil, nil, 0, 0
 		}, false},
+		{"variant", func(c *eval.Checked) {
+			c.Versions[0].Variants = []bench.VariantBuild{
+				{Params: map[string]string{"alloc": "pool"}, State: bench.Built},
+				{Params: map[string]string{"alloc": "arena"}, State: bench.BuildFailed, LogTail: "arena.c:1: no such type\n"},
+			}
+			c.Benchmarks[1].Works = false
+		}, false},
 		{"no-second-build", func(c *eval.Checked) {
 			c.Again.State, c.Again.LogTail = bench.BuildFailed, "cp: cannot create 'out': File exists\n"
 		}, false},
