@@ -17,7 +17,8 @@ import (
 )
 
 // TestBreakingOut has a program try each way out of a box. Each must give the
-// error that testdata/breakout.txt names, whether the bot is root or not.
+// error that testdata/breakout.txt names, whether the bot is root or not (S13 of
+// the bad inputs).
 func TestBreakingOut(t *testing.T) {
 	openBoxed(t)
 	if _, err := exec.LookPath("gcc"); err != nil {
@@ -126,7 +127,8 @@ func tryOut(t *testing.T, program string, uid int) string {
 }
 
 // TestForgedResults writes what looks like results to every place that a program
-// may write to. None is read by anyone: results come over the runner's pipe.
+// may write to. None is read by anyone: results come over the runner's pipe (S07
+// of the bad inputs).
 func TestForgedResults(t *testing.T) {
 	s := openBoxed(t)
 	dir := workDir(t)

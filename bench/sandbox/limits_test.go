@@ -45,7 +45,7 @@ func openUngrouped(t testing.TB) *Sandbox {
 }
 
 // TestLimits has programs take all that they can get, beside a program in
-// another box that goes on as if nothing were.
+// another box that goes on as if nothing were (S10 and S11 of the bad inputs).
 func TestLimits(t *testing.T) {
 	bounds(t, func(t *testing.T, s *Sandbox) {
 		grouped := s.groups != nil
