@@ -1,13 +1,11 @@
 package eval
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -112,20 +110,6 @@ func refused(err error) error {
 		return path
 	}
 	return nil
-}
-
-// editsSuite says that a version has another suite file than base, from whose
-// tree the suite was read.
-func (r *run) editsSuite() bool {
-	if r.suiteFile == "" {
-		return false
-	}
-	text := func(commit string) []byte {
-		data, _ := r.repo.Files(commit, r.suiteFile) // none if it is gone
-		return data
-	}
-	base := text(r.stack.Base.Commit)
-	return slices.ContainsFunc(r.stack.Steps, func(s tree.Step) bool { return !bytes.Equal(text(s.Commit), base) })
 }
 
 // leftOf estimates the time from the units that are done; 0 when none is.

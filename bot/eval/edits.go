@@ -1,11 +1,13 @@
 package eval
 
 import (
+	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
-	"patchbench/mbox"
+	"patchbench/bench"
 )
 
 // buildFiles are the files that say how a project is built, by name; a pattern
@@ -18,32 +20,138 @@ var buildFiles = []string{
 	"pom.xml", "*.gradle", "*.gradle.kts", "*.gemspec", "dune", "dune-project", "*.pro", "*.vcxproj",
 }
 
-// editsOfBuild lists the files of a series that say how its project is built: a
-// change of the flags looks like one of the code.
-func editsOfBuild(s *mbox.Series) []string {
-	if s == nil {
-		return nil
+// isBuildFile says that a file tells how a project is built: a change of the flags
+// looks like one of the code.
+func isBuildFile(file string) bool {
+	return slices.ContainsFunc(buildFiles, func(pattern string) bool {
+		ok, err := path.Match(pattern, path.Base(file))
+		return ok && err == nil
+	})
+}
+
+// mostEdits is how many files a warning names.
+const mostEdits = 5
+
+// edits warns of files that a series changes and that are no part of what it is
+// measured for: the suite, which is base's for every version, and what says how
+// versions are built and run, of which each version has its own.
+func (r *run) edits() error {
+	if r.values != nil {
+		return nil // all are of one version
 	}
-	var list []string
-	for _, p := range s.Patches {
-		for _, file := range p.Files {
-			known := slices.ContainsFunc(buildFiles, func(pattern string) bool {
-				ok, err := path.Match(pattern, path.Base(file))
-				return ok && err == nil
-			})
-			if known && !slices.Contains(list, file) {
-				list = append(list, file)
-			}
+	touched, err := r.touched()
+	if err != nil {
+		return err
+	}
+	var ofSuite, ofBuild, ofRuns []string
+	suite := r.filesOfSuite()
+	recipe := named(false, r.suite.Build.Run, r.suite.Build.Check)
+	runs := named(true, r.programs()...)
+	for _, f := range touched {
+		switch {
+		case suite[f]:
+			ofSuite = append(ofSuite, f)
+		case isBuildFile(f) || recipe(f):
+			ofBuild = append(ofBuild, f)
+		case runs(f):
+			ofRuns = append(ofRuns, f)
+		}
+	}
+	tell := func(before string, list []string, after string) {
+		if len(list) == 0 {
+			return
+		}
+		names := strings.Join(list[:min(len(list), mostEdits)], ", ")
+		if more := len(list) - mostEdits; more > 0 {
+			names += fmt.Sprintf(" and %d more", more)
+		}
+		r.warn(before + names + after)
+	}
+	files := "1 file"
+	if n := len(ofSuite); n > 1 {
+		files = fmt.Sprintf("%d files", n)
+	}
+	tell("patch edits the benchmark suite: "+files+", ", ofSuite, "; measured with the base suite")
+	tell("build files changed: ", ofBuild, "")
+	tell("patch edits files that the suite runs: ", ofRuns, "; each version is measured with its own")
+	return nil
+}
+
+// programs are what the benchmarks name files in.
+func (r *run) programs() []bench.Program {
+	var list []bench.Program
+	for _, b := range r.suite.Benchmarks {
+		list = append(list, b.Programs()...)
+		list = append(list, bench.Program{Args: []string{b.Stdin}})
+		for _, v := range b.Env {
+			list = append(list, bench.Program{Line: v})
 		}
 	}
 	return list
 }
 
-// editsOfBuildText is the warning, "" for none.
-func editsOfBuildText(s *mbox.Series) string {
-	list := editsOfBuild(s)
-	if len(list) == 0 {
-		return ""
+// touched lists the files that the steps change, each once.
+func (r *run) touched() ([]string, error) {
+	var list []string
+	seen := map[string]bool{}
+	before := r.stack.Base.Commit
+	for _, s := range r.stack.Steps {
+		files, err := r.repo.Changed(before, s.Commit)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			if !seen[f] {
+				seen[f] = true
+				list = append(list, f)
+			}
+		}
+		before = s.Commit
 	}
-	return "build files changed: " + strings.Join(list, ", ")
+	return list, nil
+}
+
+// filesOfSuite are the files of the base tree that the suite consists of; none if
+// it was given from outside.
+func (r *run) filesOfSuite() map[string]bool {
+	files := map[string]bool{}
+	if r.suiteFile != "" {
+		files[r.suiteFile] = true
+		for _, name := range r.suite.Apply {
+			files[path.Join(path.Dir(r.suiteFile), name)] = true
+		}
+	}
+	return files
+}
+
+// words are what may be paths in a program's text.
+var words = regexp.MustCompile(`[A-Za-z0-9_./@%+~-]+`)
+
+// named says which files programs name, by their path below the source folder. With
+// around, a path with a slash in it names all below it, too.
+func named(around bool, programs ...bench.Program) func(file string) bool {
+	files, folders := map[string]bool{}, map[string]bool{}
+	for _, p := range programs {
+		for _, text := range append([]string{p.Line}, p.Args...) {
+			text = strings.NewReplacer("${SRC}/", "./", "$SRC/", "./", "/build/src/", "./").Replace(text)
+			for _, w := range words.FindAllString(text, -1) {
+				name := path.Clean(strings.TrimSuffix(w, "..."))
+				files[name] = true
+				if around && strings.Contains(w, "/") {
+					folders[name] = true
+				}
+			}
+		}
+	}
+	return func(file string) bool {
+		if files[file] {
+			return true
+		}
+		for up := path.Dir(file); up != "."; up = path.Dir(up) {
+			if folders[up] {
+				return true
+			}
+		}
+		return false
+	}
 }

@@ -193,6 +193,9 @@ func (r *run) prepare(ctx context.Context, in Input) (err error) {
 		return err
 	}
 	r.begin(in, digest)
+	if err := r.edits(); err != nil {
+		return err
+	}
 	if r.Resume != "" {
 		if err := r.resume(ctx); err != nil {
 			return err
@@ -330,9 +333,6 @@ func (r *run) begin(in Input, sandboxDigest string) {
 	if e.Unsafe {
 		r.warn("measured without a sandbox: this result cannot be mailed")
 	}
-	if text := editsOfBuildText(in.Series); text != "" {
-		r.warn(text)
-	}
 	if len(r.extra) > 0 {
 		r.warn(fmt.Sprintf("built with patches that are not judged, on base and on every version: %s", strings.Join(r.extra, ", ")))
 	}
@@ -340,9 +340,6 @@ func (r *run) begin(in Input, sandboxDigest string) {
 		if st.How == tree.HowFuzz {
 			r.warn(fmt.Sprintf("%d/%d applied with fuzz, which may be the wrong place: %s", st.N, r.total, strings.Join(st.Notes, "; ")))
 		}
-	}
-	if r.editsSuite() {
-		r.warn("patch edits the benchmark suite: 1 file, " + r.suiteFile + "; measured with the base suite")
 	}
 }
 

@@ -99,6 +99,24 @@ func (r *Repo) Files(commit, path string) ([]byte, error) {
 	return r.objects.Blob(e.ID)
 }
 
+// Changed lists the paths in which two commits differ.
+func (r *Repo) Changed(from, to string) ([]string, error) {
+	var trees [2]plumbing.Hash
+	for i, id := range []string{from, to} {
+		c, err := r.objects.Commit(plumbing.NewHash(id))
+		if err != nil {
+			return nil, err
+		}
+		trees[i] = c.Tree
+	}
+	var list []string
+	err := r.objects.Differences(trees[0], trees[1], func(path string, _, _ *overlay.Entry) error {
+		list = append(list, path)
+		return nil
+	})
+	return list, err
+}
+
 // done reports that ctx has ended, wrapped with what was being done.
 func done(ctx context.Context, what string) error {
 	if err := ctx.Err(); err != nil {

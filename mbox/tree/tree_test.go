@@ -245,6 +245,15 @@ func TestApply(t *testing.T) {
 	if st.Conflict == nil || st.Conflict.N != 5 || !cmp.Equal(st.NotTried, []int{7}) {
 		t.Errorf("conflict %+v, not tried %v", st.Conflict, st.NotTried)
 	}
+	for i, want := range [][]string{{"hello"}, {"a.c"}, nil, nil} {
+		before := st.Base.Commit
+		if i > 0 {
+			before = st.Steps[i-1].Commit
+		}
+		if got, err := r.Changed(before, st.Steps[i].Commit); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("step %d changes %v, %v; want %v", i+1, got, err, want)
+		}
+	}
 	data, err := r.Files(st.Steps[0].Commit, "hello")
 	if err != nil || string(data) != "hello\n" {
 		t.Errorf("hello: %q, %v", data, err)
