@@ -81,7 +81,7 @@ func (e Errors) Join(more Errors) error {
 //
 // Keys match the `toml` tag of a field exactly. A time.Duration is a string with
 // a unit ("90s"). A field of a type with UnmarshalTOML(any) error decodes
-// itself; see also Size and Reserved.
+// itself; see also Size.
 func Decode(name string, text []byte, v any) error {
 	_, err := Read(name, text, v)
 	return err

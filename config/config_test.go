@@ -28,9 +28,8 @@ type shape struct {
 		Timeout string `toml:"timeout"`
 	} `toml:"table"`
 	Item []struct {
-		Name  string          `toml:"name"`
-		Count int             `toml:"count"`
-		Later config.Reserved `toml:"later"`
+		Name  string `toml:"name"`
+		Count int    `toml:"count"`
 		Sub   []struct {
 			ID int `toml:"id"`
 		} `toml:"sub"`
@@ -94,7 +93,6 @@ func TestDecodeFaults(t *testing.T) {
 		{"plural", "\n[[items]]\nname = \"x\"\n", []string{`f.toml:2: unknown key "items" (did you mean "item"?)`}},
 		{"near nothing", "[table]\nxyz = 1\n", []string{`f.toml:2: unknown key "table.xyz" (valid here: command, timeout)`}},
 		{"reserved is no hint", "[[item]]\nlate = 1\n", []string{`f.toml:2: unknown key "item.late" (valid here: name, count, sub)`}},
-		{"reserved", "[[item]]\n\nlater = 1\n", []string{`f.toml:3: key "item.later" is not supported yet`}},
 		{
 			"every fault, each at its own line of an array of tables",
 			"[[item]]\ncount = \"a\"\n[[item]]\ncount = 1\n[[item]]\ncount = 1.5\nnmae = \"x\"\n[[item.sub]]\nid = true\n",

@@ -13,10 +13,6 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Reserved is the type of a field whose key has a meaning that is not built yet:
-// giving it is a fault that says so.
-type Reserved struct{}
-
 // Size is a number of bytes: an integer, or a string with a unit ("512MiB",
 // "2GB", "64k"). KiB, MiB, GiB, TiB and the bare letters K, M, G, T are powers
 // of 1024; KB, MB, GB, TB are powers of 1000.
@@ -91,10 +87,7 @@ func (d *decoder) fault(path []any, format string, args ...any) {
 	d.errs = append(d.errs, d.doc.Errorf(path, "%s: %s", dotted(path), text))
 }
 
-var (
-	durationType = reflect.TypeFor[time.Duration]()
-	reservedType = reflect.TypeFor[Reserved]()
-)
+var durationType = reflect.TypeFor[time.Duration]()
 
 func (d *decoder) value(path []any, data any, rv reflect.Value) {
 	if rv.Kind() == reflect.Pointer {
@@ -233,9 +226,7 @@ func (d *decoder) fields(path []any, table map[string]any, rv reflect.Value) {
 			continue
 		}
 		known[name] = i
-		if f.Type != reservedType {
-			valid = append(valid, name)
-		}
+		valid = append(valid, name)
 	}
 	for name, v := range table {
 		p := at(path, name)
@@ -243,8 +234,6 @@ func (d *decoder) fields(path []any, table map[string]any, rv reflect.Value) {
 		switch {
 		case !ok:
 			d.errs = append(d.errs, d.doc.Errorf(p, "unknown key %q (%s)", dotted(p), Hint(name, valid)))
-		case rv.Type().Field(i).Type == reservedType:
-			d.errs = append(d.errs, d.doc.Errorf(p, "key %q is not supported yet", dotted(p)))
 		default:
 			d.value(p, v, rv.Field(i))
 		}
