@@ -21,7 +21,7 @@ type Binary struct {
 }
 
 // binary reads what follows "GIT binary patch": a forward part and perhaps one
-// for the way back, which is skipped.
+// for the way back, which must be sound although it is not used.
 func (p *parser) binary() (*Binary, error) {
 	b, err := p.binaryPart()
 	if err != nil {
@@ -30,8 +30,14 @@ func (p *parser) binary() (*Binary, error) {
 	if b == nil {
 		return nil, p.errorf("binary patch is neither literal nor delta")
 	}
-	if _, err := p.binaryPart(); err != nil {
+	back, err := p.binaryPart()
+	if err != nil {
 		return nil, err
+	}
+	if back != nil {
+		if _, err := back.inflate(); err != nil {
+			return nil, p.errorf("corrupt binary patch: its way back: %v", err)
+		}
 	}
 	return b, nil
 }
@@ -124,9 +130,9 @@ func appendBase85(out, text []byte, n int) ([]byte, bool) {
 	return out, true
 }
 
-// Apply gives the new file. The size was checked when the patch was read; a
-// stream or delta that holds more than it declares is refused.
-func (b *Binary) Apply(old []byte) ([]byte, error) {
+// inflate gives the data. The size was checked when the patch was read; a stream
+// that holds more than it declares is refused.
+func (b *Binary) inflate() ([]byte, error) {
 	z, err := zlib.NewReader(bytes.NewReader(b.Data))
 	if err != nil {
 		return nil, fmt.Errorf("binary data cannot be inflated: %w", err)
@@ -140,8 +146,15 @@ func (b *Binary) Apply(old []byte) ([]byte, error) {
 	case int64(len(data)) < b.Size:
 		return nil, errors.New("binary data shorter than declared")
 	}
-	if !b.Delta {
-		return data, nil
+	return data, nil
+}
+
+// Apply gives the new file. A stream or delta that holds more than it declares is
+// refused.
+func (b *Binary) Apply(old []byte) ([]byte, error) {
+	data, err := b.inflate()
+	if err != nil || !b.Delta {
+		return data, err
 	}
 	_, n := binary.Uvarint(data)
 	if n <= 0 {
