@@ -180,8 +180,9 @@ func TestWhoseTimeIsIt(t *testing.T) {
 					t.Fatal(diff)
 				}
 				for i, want := range []time.Duration{200 * ms, 100 * ms, 300 * ms, 0} {
-					// The shells and the other programs take some of it.
-					if cpu := all[i].User + all[i].Sys; cpu < want || cpu > want+want/100+25*ms {
+					// The shells and the other programs take some too, on a busy machine
+					// more. What is another job's would be 100 ms at least.
+					if cpu := all[i].User + all[i].Sys; cpu < want || cpu > want+90*ms {
 						t.Errorf("job %d: cpu %s, want %s", i+1, cpu, want)
 					}
 				}
