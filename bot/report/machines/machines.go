@@ -67,8 +67,9 @@ func code(e *store.Evaluation) []string {
 type renderer struct {
 	evaluations []*store.Evaluation
 	views       []*rows.View
-	names       []string // of machines
-	marked      bool     // some change is none for certain
+	index       []map[rowKey]*rows.Row // of each view
+	names       []string               // of machines
+	marked      bool                   // some change is none for certain
 }
 
 // Write writes evaluations of one series, the same bytes each time. It calls
@@ -79,7 +80,14 @@ func Write(w io.Writer, evaluations []*store.Evaluation) error {
 	}
 	r := &renderer{evaluations: evaluations}
 	for i, e := range evaluations {
-		r.views = append(r.views, rows.Of(e))
+		v := rows.Of(e)
+		index := map[rowKey]*rows.Row{}
+		for _, list := range [][]rows.Row{v.Missing, v.Same, v.Unclear, v.Changed} {
+			for j := range list {
+				index[keyOf(list[j])] = &list[j]
+			}
+		}
+		r.views, r.index = append(r.views, v), append(r.index, index)
 		r.names = append(r.names, plain.Cut(layout.MachineName(evaluations, i), 24))
 	}
 	parts := [][]string{r.headlines(), r.about(), r.whole(), r.patchByPatch()}
@@ -138,27 +146,16 @@ func keyOf(w rows.Row) rowKey { return rowKey{w.Name, w.Label} }
 // on which they did.
 func (r *renderer) changed() []rowKey {
 	var all []rowKey
+	seen := map[rowKey]bool{}
 	for _, v := range r.views {
 		for _, w := range v.Told {
-			if !slices.Contains(all, keyOf(w)) {
-				all = append(all, keyOf(w))
+			if k := keyOf(w); !seen[k] {
+				seen[k] = true
+				all = append(all, k)
 			}
 		}
 	}
 	return all
-}
-
-// find is a row of one machine, nil if it has none of that name.
-func (r *renderer) find(i int, k rowKey) *rows.Row {
-	v := r.views[i]
-	for _, list := range [][]rows.Row{v.Changed, v.Unclear, v.Same, v.Missing} {
-		for j := range list {
-			if keyOf(list[j]) == k {
-				return &list[j]
-			}
-		}
-	}
-	return nil
 }
 
 // whole is the table of the rows that changed, with a column for each machine.
@@ -208,7 +205,7 @@ func (r *renderer) lay(indent string, blocks []block) []string {
 				cells := []string{label}
 				for i := range r.evaluations {
 					change, interval := "-", ""
-					if w := r.find(i, k); w != nil {
+					if w := r.index[i][k]; w != nil {
 						change, interval = r.cell(w, b.step(w))
 					}
 					if way.bare {
@@ -259,7 +256,11 @@ func (r *renderer) patchByPatch() []string {
 		return nil
 	}
 	type where struct{ lo, hi int }
-	effects := map[where][]rowKey{}
+	type told struct {
+		where
+		rowKey
+	}
+	effects, seen := map[where][]rowKey{}, map[told]bool{}
 	var order []where
 	for _, view := range r.views {
 		for _, f := range view.Effects() {
@@ -267,8 +268,9 @@ func (r *renderer) patchByPatch() []string {
 			if effects[at] == nil {
 				order = append(order, at)
 			}
-			if k := keyOf(f.Row); !slices.Contains(effects[at], k) {
-				effects[at] = append(effects[at], k)
+			if k := (told{at, keyOf(f.Row)}); !seen[k] {
+				seen[k] = true
+				effects[at] = append(effects[at], k.rowKey)
 			}
 		}
 	}
