@@ -67,6 +67,9 @@ type Job struct {
 
 // Result tells what a program did. Time and memory are those of the program and
 // its descendants alone, neither the runner's nor the sandbox's.
+// CPU time, faults, switches and blocks of a process are known once it was waited
+// for; those of children that a program never waits for, since it ignores SIGCHLD,
+// are lost, as they are for time(1).
 type Result struct {
 	// Status is the exit status, -1 if a signal or limit ended the program.
 	Status int `json:"status"`
