@@ -105,42 +105,48 @@ func (r *renderer) unclear() []string {
 		}
 		return -1
 	})
-	t := &plain.Table{Columns: []plain.Column{
-		{}, {Gap: 2}, {Head: "change", Gap: 2, Align: plain.Point}, {Gap: 1}, {Gap: 1, Align: plain.Point}, {Head: "rounds", Gap: 2}, {Gap: 1},
-	}}
-	for i, d := range all {
-		if i == mostUnclear && len(all) > mostUnclear+1 {
-			rest := "  and " + count(len(all)-i, "more row")
-			if wall(d) {
-				rest += ", all of wall time"
+	var lines []string
+	for _, room := range []int{48, 32, 28, 24, 16, 8} { // for reasons
+		t := &plain.Table{Columns: []plain.Column{
+			{}, {Gap: 2}, {Head: "change", Gap: 2, Align: plain.Point}, {Gap: 1}, {Gap: 1, Align: plain.Point}, {Head: "rounds", Gap: 2}, {Gap: 1},
+		}}
+		for i, d := range all {
+			if i == mostUnclear && len(all) > mostUnclear+1 {
+				rest := "  and " + count(len(all)-i, "more row")
+				if wall(d) {
+					rest += ", all of wall time"
+				}
+				t.Add(rest)
+				break
 			}
-			t.Add(rest)
+			label := d.row.Name + " " + d.row.Label
+			scope := d.scope
+			if d.more > 0 {
+				scope += fmt.Sprintf(" (+%d)", d.more)
+			}
+			if plain.Columns(label) > r.inner-54 {
+				t.Add("  " + plain.Cut(d.row.Name, r.inner-23) + " " + plain.Cut(d.row.Label, 20))
+				label = ""
+			}
+			c := figure.ChangeOf(d.step.Change, d.step.Lo, d.step.Hi)
+			lo, dots, hi := figure.Signed(c.Lo), "..", figure.Signed(c.Hi)
+			switch {
+			case lo == "":
+				lo, dots = c.Middle, ""
+			case !strings.HasPrefix(c.Middle, "x"):
+				hi += " %"
+			}
+			reason := plain.Clean(d.step.Reason)
+			if strings.HasPrefix(reason, "withdrawn: ") {
+				reason = "withdrawn, see Warnings" // which say why for all of them
+			}
+			t.Add("  "+label, scope, lo, dots, hi, strconv.Itoa(d.row.Rounds)+word(reason != "", ",", ""), plain.Cut(reason, room))
+		}
+		var width int
+		if lines, width = t.Render(); width <= r.width {
 			break
 		}
-		label := d.row.Name + " " + d.row.Label
-		scope := d.scope
-		if d.more > 0 {
-			scope += fmt.Sprintf(" (+%d)", d.more)
-		}
-		if plain.Columns(label) > r.inner-54 {
-			t.Add("  " + plain.Cut(d.row.Name, r.inner-23) + " " + plain.Cut(d.row.Label, 20))
-			label = ""
-		}
-		c := figure.ChangeOf(d.step.Change, d.step.Lo, d.step.Hi)
-		lo, dots, hi := figure.Signed(c.Lo), "..", figure.Signed(c.Hi)
-		switch {
-		case lo == "":
-			lo, dots = c.Middle, ""
-		case !strings.HasPrefix(c.Middle, "x"):
-			hi += " %"
-		}
-		reason := plain.Clean(d.step.Reason)
-		if strings.HasPrefix(reason, "withdrawn: ") {
-			reason = "withdrawn, see Warnings" // which say why for all of them
-		}
-		t.Add("  "+label, scope, lo, dots, hi, strconv.Itoa(d.row.Rounds)+word(reason != "", ",", ""), plain.Cut(reason, 24))
 	}
-	lines, _ := t.Render()
 	note := " (neither changed nor the same for certain)"
 	if slices.ContainsFunc(all, func(d doubt) bool { return d.more > 0 }) {
 		note = " (neither changed nor the same for certain; +n: n more patches)"
