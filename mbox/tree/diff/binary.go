@@ -30,14 +30,8 @@ func (p *parser) binary() (*Binary, error) {
 	if b == nil {
 		return nil, p.errorf("binary patch is neither literal nor delta")
 	}
-	back, err := p.binaryPart()
-	if err != nil {
+	if _, err := p.binaryPart(); err != nil {
 		return nil, err
-	}
-	if back != nil {
-		if _, err := back.inflate(); err != nil {
-			return nil, p.errorf("corrupt binary patch: its way back: %v", err)
-		}
 	}
 	return b, nil
 }
@@ -67,6 +61,10 @@ func (p *parser) binaryPart() (*Binary, error) {
 			return nil, p.errorf("binary patch is cut short")
 		}
 		if len(bytes.TrimRight(line, "\r\n")) == 0 {
+			// Here and not when it is used, so that the error names the line.
+			if _, err := b.inflate(); err != nil {
+				return nil, p.errorf("corrupt binary patch: %v", err)
+			}
 			p.next()
 			return b, nil
 		}
