@@ -58,6 +58,19 @@ func appendCoordinate(b []byte, v float64) []byte {
 	return b
 }
 
+// put writes an element: text and coordinates in turn.
+func (c *canvas) put(parts ...any) {
+	var b [24]byte
+	for _, p := range parts {
+		switch p := p.(type) {
+		case string:
+			c.WriteString(p)
+		case float64:
+			c.Write(appendCoordinate(b[:0], p))
+		}
+	}
+}
+
 // open starts the drawing with its name and description for those who do not
 // see it.
 func (c *canvas) open(id, title, desc string) {
@@ -128,7 +141,7 @@ func (c *canvas) span(values ...float64) bool {
 func (c *canvas) mark(x, y float64, up bool, kind int8) {
 	switch {
 	case kind == 0:
-		fmt.Fprintf(c, `<circle class="dot" cx="%s" cy="%s" r="3.5"/>`, f(x), f(y))
+		c.put(`<circle class="dot" cx="`, x, `" cy="`, y, `" r="3.5"/>`)
 	default:
 		name, d := "worse", 6.0
 		if kind == better {
@@ -165,6 +178,7 @@ func (r *renderer) plot(c *bench.Comparison, w written, id string) *figureView {
 		return nil
 	}
 	name := plain.Clean(bench.RowName(c.Benchmark, c.Params) + " " + c.Metric)
+	p.Grow(6<<10 + 220*len(values)/3)
 	p.open(id, name+" by version", r.describe(c, w))
 	p.axes(w.Factor, func(v float64) string { return tick(v/w.Factor) + unit(w.Unit) })
 	base := rows.Value(r.e, c, 0)
@@ -184,8 +198,8 @@ func (r *renderer) plot(c *bench.Comparison, w written, id string) *figureView {
 			continue
 		}
 		if figure.Finite(value.Lo) && figure.Finite(value.Hi) && !c.Exact {
-			lo, hi := f(p.y(*value.Lo)), f(p.y(*value.Hi))
-			fmt.Fprintf(p, `<path class="whisker" d="M%s %sV%sM%s %sh8M%s %sh8"/>`, f(x), lo, hi, f(x-4), lo, f(x-4), hi)
+			lo, hi := p.y(*value.Lo), p.y(*value.Hi)
+			p.put(`<path class="whisker" d="M`, x, " ", lo, "V", hi, "M", x-4, " ", lo, "h8M", x-4, " ", hi, `h8"/>`)
 		}
 		p.mark(x, p.y(*value.Median), ups[v.N], kinds[v.N])
 	}
