@@ -12,7 +12,7 @@ import (
 
 	"patchbench/bench"
 	"patchbench/bench/compare"
-	"patchbench/bench/sample"
+	"patchbench/bench/sample/jsonl"
 	"patchbench/bench/sample/parse/gobench"
 	"patchbench/bot/report"
 	"patchbench/store"
@@ -167,7 +167,7 @@ func (in *comparison) readOurs(name string, stdin io.Reader) error {
 		r = f
 	}
 	var err error
-	if in.samples, err = sample.ReadSamples(name, r); err != nil || name == "-" {
+	if in.samples, err = jsonl.Read(name, r); err != nil || name == "-" {
 		return err
 	}
 	path := filepath.Join(filepath.Dir(name), "report.json")

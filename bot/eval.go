@@ -17,7 +17,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"patchbench/bench"
-	"patchbench/bench/sample"
+	"patchbench/bench/sample/jsonl"
 	"patchbench/bench/sandbox"
 	"patchbench/bot/eval"
 	"patchbench/bot/report"
@@ -367,13 +367,13 @@ func writeSamples(ctx context.Context, w io.Writer, id string, st *store.Store) 
 			return err
 		}
 		if batch = append(batch, s); len(batch) == 4096 {
-			if err := sample.WriteJSONL(w, batch); err != nil {
+			if err := jsonl.Write(w, batch); err != nil {
 				return err
 			}
 			batch = batch[:0]
 		}
 	}
-	return sample.WriteJSONL(w, batch)
+	return jsonl.Write(w, batch)
 }
 
 // writeFile writes a file whole or not at all.

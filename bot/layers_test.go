@@ -39,6 +39,7 @@ var layer = map[string]int{
 	"mbox/series/spill":          0,
 	"bench/clone":                0,
 	"bench/fixture":              15,
+	"bench/sample/jsonl":         15,
 	"bench/sample/plan":          15, // the part of bench/sample that runs nothing
 	"mbox/source":                20,
 	"mbox/series":                20,

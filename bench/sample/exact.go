@@ -255,10 +255,8 @@ type program struct {
 // could not be counted, for a reason that is the program's.
 func (c *counting) take(ctx context.Context, sl *slot, t plan.Take, tool counter.Tool) (list []program, why string, err error) {
 	s := c.s
-	if sl.dirty {
-		if _, err := sl.do(ctx, s.job(plan.Program{Program: bench.Program{Args: []string{"true"}}})); err != nil {
-			return nil, "", err
-		}
+	if err := s.ready(ctx, sl); err != nil {
+		return nil, "", err
 	}
 	var o outcome
 	for _, p := range t.Prepare {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/jsonl"
 	"patchbench/bench/sample/parse"
 	"patchbench/bench/sandbox"
 )
@@ -67,10 +68,10 @@ func FuzzParseRun(f *testing.F) {
 			}
 		}
 		var buf bytes.Buffer
-		if err := WriteJSONL(&buf, list); err != nil {
+		if err := jsonl.Write(&buf, list); err != nil {
 			t.Fatal(err)
 		}
-		back, err := ReadSamples("samples.jsonl", &buf)
+		back, err := jsonl.Read("samples.jsonl", &buf)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,52 +65,6 @@ func (s *Sampler) measure(ctx context.Context, i int, st *state, trace bool) (ou
 	return o, nil
 }
 
-// renew puts a new box in the place of a version's.
-func (s *Sampler) renew(ctx context.Context, sl *slot) error {
-	if sl.run != nil {
-		// What remains of a broken box is told by what broke it.
-		_ = sl.run.Close()
-		sl.run = nil
-	}
-	r, err := s.start(ctx, sl.box)
-	if err != nil {
-		return fmt.Errorf("start another box: %w", err)
-	}
-	sl.run, sl.dirty = r, false
-	return nil
-}
-
-// part carries out programs of a benchmark. These are strangers' programs:
-// without a sandbox they can reach the runner, and those after which it is gone
-// have failed, with a new box for what comes next. The results are nil then. The
-// error is ours.
-func (s *Sampler) part(ctx context.Context, sl *slot, jobs ...sandbox.Job) ([]sandbox.Result, *bench.Failed, error) {
-	start := s.now()
-	res, err := sl.do(ctx, jobs...)
-	if err == nil {
-		return res, nil, nil
-	}
-	// A runner that did not come back in time was ended by us.
-	var limit time.Duration
-	for _, j := range jobs {
-		limit += cmp.Or(j.Timeout, sandboxTimeout)
-	}
-	late := s.now().Sub(start) > limit
-	if late || ctx.Err() != nil || sl.alive(ctx) || ctx.Err() != nil {
-		return nil, nil, err
-	}
-	if rerr := s.renew(ctx, sl); rerr != nil {
-		return nil, nil, fmt.Errorf("%w; %w", err, rerr)
-	}
-	return nil, &bench.Failed{Status: -1, Reason: "it ended the runner that started it"}, nil
-}
-
-// alive says whether a version's runner still carries out commands.
-func (sl *slot) alive(ctx context.Context) bool {
-	_, err := sl.do(ctx, sandbox.Job{Command: sandbox.Command{Args: []string{"true"}, Timeout: time.Minute}})
-	return err == nil
-}
-
 // once does all takes of a benchmark's plan, as far as the version works.
 func (s *Sampler) once(ctx context.Context, i int, st *state, trace bool) (outcome, error) {
 	p := st.plan.Upto(st.upto[i])
@@ -145,12 +99,7 @@ func (s *Sampler) once(ctx context.Context, i int, st *state, trace bool) (outco
 // says that it is all there, and cleanup. Its results are nil if none of them can
 // count.
 func (s *Sampler) take(ctx context.Context, sl *slot, st *state, t plan.Take, trace, whole bool, o *outcome) ([]sandbox.Result, error) {
-	if sl.dirty {
-		if _, err := sl.do(ctx, s.job(plan.Program{Program: bench.Program{Args: []string{"true"}}})); err != nil {
-			return nil, err
-		}
-	}
-	if err := sl.fixtures.Fresh(); err != nil {
+	if err := s.ready(ctx, sl); err != nil {
 		return nil, err
 	}
 	for _, p := range t.Prepare {
@@ -231,20 +180,6 @@ func (s *Sampler) aside(ctx context.Context, sl *slot, j sandbox.Job, keep bool,
 		o.whole, o.timedOut = true, late
 	}
 	return nil
-}
-
-// do runs programs in the version's box and remembers whether they may have left
-// something in /tmp, which must not reach the next run.
-func (sl *slot) do(ctx context.Context, jobs ...sandbox.Job) ([]sandbox.Result, error) {
-	if sl.run == nil {
-		return nil, fmt.Errorf("%s has no box", sl.Version)
-	}
-	sl.dirty = true
-	res, err := sl.run.DoAll(ctx, jobs)
-	if err == nil {
-		sl.dirty = jobs[len(jobs)-1].KeepTmp
-	}
-	return res, err
 }
 
 // check gives what the programs of a take printed to the program that checks it.

@@ -18,16 +18,16 @@
 // does on a patch would tell nothing of the patch. A round then runs every working
 // version once, in random order; it counts as a whole or not at all. When a run
 // fails or stalls, the whole round is repeated and the samples of the first try
-// stay in the record, marked as discarded:
+// stay in the record (bench/sample/jsonl), marked as discarded.
 //
-//	{"round":1,"version":0,"benchmark":"hash","metric":"cpu","unit":"s","value":0.0412,"position":2,"covariates":{"nivcsw":3,"psi_ns":120000}}
-//	{"round":1,"version":3,"benchmark":"sort","metric":"wall","unit":"s","failed":{"signal":"SIGSEGV","status":139},"position":0}
+// What is run is a plan (bench/sample/plan): one program, a chain of them on one
+// state, or several at once, each with a row of its own. A version on which a row
+// fails is still measured in the rows of a chain before it.
 //
 // Exact counters (bench/sample/counter) need no rounds: Exact counts each version
 // once after the warm-up, and base twice.
 //
-// The package also reads and writes such lines, and tells the facts of the host. It
-// draws no conclusions from figures: that is bench/compare's part. It starts no
+// The package also tells the facts of the host. It draws no conclusions from figures: that is bench/compare's part. It starts no
 // program itself: bench/sandbox does.
 package sample
 
@@ -38,13 +38,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"patchbench/bench"
@@ -96,15 +92,6 @@ type Options struct {
 	Fixtures fixture.Set
 }
 
-// runner is a box with a runner in it: a *sandbox.Runner.
-type runner interface {
-	DoAll(context.Context, []sandbox.Job) ([]sandbox.Result, error)
-	Close() error
-}
-
-// starter starts a box.
-type starter func(context.Context, sandbox.Box) (runner, error)
-
 // Sampler measures the versions of one evaluation. It is not for use by several
 // goroutines: runs that overlap would disturb each other.
 type Sampler struct {
@@ -119,16 +106,6 @@ type Sampler struct {
 	traceKnown bool          // the next two were found out
 	stopCost   time.Duration // of one stop of a trace
 	noPeaks    string        // why peaks cannot be read here; "" if they can
-}
-
-// slot is a version in its box.
-type slot struct {
-	Version
-	box      sandbox.Box
-	fixtures *fixture.Laid
-	run      runner // nil: it ended, and no other could be started
-	// dirty says that /tmp may hold what an earlier run left.
-	dirty bool
 }
 
 // state is what is known of one benchmark.
@@ -248,34 +225,6 @@ func checkVersions(versions []Version) error {
 	return nil
 }
 
-func boxOf(v Version, suite *bench.Suite) (sandbox.Box, error) {
-	l := suite.Limits
-	box := sandbox.Box{Limits: sandbox.Limits{
-		MemoryBytes: l.MemoryBytes,
-		Processes:   l.Processes,
-		DiskBytes:   l.DiskBytes,
-		OutputBytes: l.OutputBytes,
-	}}
-	mounts := map[string]string{"src": srcDir, "out": outDir}
-	if slices.ContainsFunc(suite.Benchmarks, func(b bench.Benchmark) bool { return !b.Check.IsZero() }) {
-		mounts[checkName] = checkDir
-		if err := os.MkdirAll(filepath.Join(v.Dir, checkName), 0o755); err != nil {
-			return box, fmt.Errorf("sample %s: %w", v, err)
-		}
-	}
-	for name, inside := range mounts {
-		dir := filepath.Join(v.Dir, name)
-		if st, err := os.Stat(dir); err != nil {
-			return box, fmt.Errorf("sample %s: %w", v, err)
-		} else if !st.IsDir() {
-			return box, fmt.Errorf("sample %s: %w", v, &fs.PathError{Op: "open", Path: dir, Err: errors.New("not a folder")})
-		}
-		box.Mounts = append(box.Mounts, sandbox.Mount{Host: dir, Inside: inside})
-	}
-	slices.SortFunc(box.Mounts, func(a, b sandbox.Mount) int { return strings.Compare(b.Inside, a.Inside) })
-	return box, nil
-}
-
 // Close ends all boxes and whatever still runs in them.
 func (s *Sampler) Close() error {
 	var errs []error
@@ -304,23 +253,4 @@ func (s *Sampler) order(b, round, try int) []int {
 		h.Write(binary.LittleEndian.AppendUint64(nil, x))
 	}
 	return rand.New(rand.NewChaCha8([sha256.Size]byte(h.Sum(nil)))).Perm(len(s.slots))
-}
-
-// job is a program of a benchmark as the box starts it.
-func (s *Sampler) job(p plan.Program) sandbox.Job {
-	return sandbox.Job{Command: sandbox.Command{
-		Args:    p.Argv(),
-		Env:     slices.Concat([]string{"SRC=" + srcDir, "OUT=" + outDir}, s.slots[0].fixtures.Env(), p.Env),
-		Dir:     srcDir,
-		Stdin:   stdin(p.Stdin),
-		Timeout: cmp.Or(p.Timeout, s.suite.Limits.Timeout),
-	}}
-}
-
-// stdin is the path inside the box of a file named relative to the source folder.
-func stdin(name string) string {
-	if name == "" {
-		return ""
-	}
-	return path.Join(srcDir, name)
 }

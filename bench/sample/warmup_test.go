@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbench/bench"
+	"patchbench/bench/sample/jsonl"
 	"patchbench/bench/sandbox"
 )
 
@@ -379,10 +380,10 @@ func TestWarmUp(t *testing.T) {
 				t.Errorf("failures by the record (-want +got):\n%s", d)
 			}
 			var lines bytes.Buffer
-			if err := WriteJSONL(&lines, w.Samples); err != nil {
+			if err := jsonl.Write(&lines, w.Samples); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := ReadSamples("record", &lines); err != nil {
+			if _, err := jsonl.Read("record", &lines); err != nil {
 				t.Error(err)
 			}
 			// A round goes without those that fail.

@@ -1,4 +1,11 @@
-package sample
+// Package jsonl reads and writes the record of samples: samples.jsonl, one JSON
+// object to a line.
+//
+//	{"round":1,"version":0,"benchmark":"hash","metric":"cpu","unit":"s","value":0.0412,"position":2,"covariates":{"nivcsw":3,"psi_ns":120000}}
+//	{"round":1,"version":3,"benchmark":"sort","metric":"wall","unit":"s","failed":{"signal":"SIGSEGV","status":139},"position":0}
+//
+// In go samples or lines, out come the other. What they mean is not known here.
+package jsonl
 
 import (
 	"bufio"
@@ -38,9 +45,8 @@ type line struct {
 	Covariates map[string]float64 `json:"covariates,omitempty"`
 }
 
-// WriteJSONL writes samples as lines of samples.jsonl, as ReadSamples reads
-// them. A line of a failed run has no value.
-func WriteJSONL(w io.Writer, samples []bench.Sample) error {
+// Write writes samples as lines, as Read reads them. A line of a failed run has no value.
+func Write(w io.Writer, samples []bench.Sample) error {
 	bw := bufio.NewWriter(w)
 	enc := json.NewEncoder(bw)
 	enc.SetEscapeHTML(false)
@@ -59,12 +65,12 @@ func WriteJSONL(w io.Writer, samples []bench.Sample) error {
 	return bw.Flush()
 }
 
-// ReadSamples reads the lines of a samples file, which name stands for in
+// Read reads the lines of a samples file, which name stands for in
 // errors. It is strict: an unknown field, a figure that is no finite number or
-// is negative, a second figure for the same run or another unit for the same row
+// is negative with no baseline beside it, a second figure for the same run or another unit for the same row
 // is an error with its line. Empty lines are passed over. Values are taken in
 // the unit that they state.
-func ReadSamples(name string, r io.Reader) ([]bench.Sample, error) {
+func Read(name string, r io.Reader) ([]bench.Sample, error) {
 	type run struct {
 		round, version int
 		twin           bool
@@ -74,7 +80,14 @@ func ReadSamples(name string, r io.Reader) ([]bench.Sample, error) {
 		name string
 		line int
 	}
+	type below struct {
+		run
+		line  int
+		value float64
+	}
 	var list []bench.Sample
+	less := map[run]bool{} // runs from whose figures a baseline was subtracted
+	var negative []below
 	seen := map[run]int{}
 	units := map[string]unit{}
 	sc := bufio.NewScanner(r)
@@ -96,6 +109,16 @@ func ReadSamples(name string, r io.Reader) ([]bench.Sample, error) {
 		} else if u.name != s.Unit {
 			return nil, fmt.Errorf("%s:%d: unit %q: %s of %s has unit %q in line %d", name, n, s.Unit, s.Metric, s.Benchmark, u.name, u.line)
 		}
+		of := run{s.Round, s.Version, s.Twin, bench.RowName(s.Benchmark, s.Params)}
+		if strings.HasPrefix(s.Metric, bench.OfBaseline) {
+			less[of] = true
+		}
+		if s.Value < 0 {
+			if strings.HasPrefix(s.Metric, bench.OfBaseline) {
+				of = run{} // which is no run's
+			}
+			negative = append(negative, below{of, n, s.Value})
+		}
 		if s.Discarded == "" {
 			k := run{s.Round, s.Version, s.Twin, row}
 			if l := seen[k]; l != 0 {
@@ -111,6 +134,11 @@ func ReadSamples(name string, r io.Reader) ([]bench.Sample, error) {
 		return nil, fmt.Errorf("%s:%d: longer than %d KiB: not a line of samples", name, n+1, maxLine>>10)
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	for _, b := range negative {
+		if !less[b.run] {
+			return nil, fmt.Errorf("%s:%d: value %v: must be finite and not negative", name, b.line, b.value)
+		}
 	}
 	return list, nil
 }
@@ -183,8 +211,8 @@ func (l line) check() error {
 		return errors.New("neither value nor failed")
 	case l.Value != nil && l.Failed != nil:
 		return errors.New("both value and failed")
-	case l.Value != nil && (math.IsNaN(*l.Value) || math.IsInf(*l.Value, 0) || *l.Value < 0):
-		return fmt.Errorf("value %v: must be finite and not negative", *l.Value)
+	case l.Value != nil && (math.IsNaN(*l.Value) || math.IsInf(*l.Value, 0)):
+		return fmt.Errorf("value %v: must be finite", *l.Value)
 	case l.Failed != nil && *l.Failed == bench.Failed{}:
 		return errors.New("failed says neither signal, nor status, nor reason")
 	case l.Position != nil && *l.Position < 0:

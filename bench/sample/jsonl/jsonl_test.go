@@ -1,4 +1,4 @@
-package sample
+package jsonl
 
 import (
 	"bytes"
@@ -23,9 +23,9 @@ var recorded = []bench.Sample{
 	{Round: 2, Version: 4, Benchmark: "grep", Metric: "rss", Unit: "B", Value: math.SmallestNonzeroFloat64},
 }
 
-func TestWriteJSONL(t *testing.T) {
+func TestWrite(t *testing.T) {
 	var buf bytes.Buffer
-	if err := WriteJSONL(&buf, recorded); err != nil {
+	if err := Write(&buf, recorded); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"round":1,"version":0,"benchmark":"grep","params":{"a":"<&>","threads":"4"},"metric":"wall","unit":"s","value":0.1,"position":0,"covariates":{"nivcsw":3,"psi_ns":12}}
@@ -38,7 +38,7 @@ func TestWriteJSONL(t *testing.T) {
 	if d := cmp.Diff(want, buf.String()); d != "" {
 		t.Errorf("lines (-want +got):\n%s", d)
 	}
-	back, err := ReadSamples("samples.jsonl", &buf)
+	back, err := Read("samples.jsonl", &buf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,14 +47,14 @@ func TestWriteJSONL(t *testing.T) {
 	}
 }
 
-func TestWriteJSONLRefuses(t *testing.T) {
+func TestWriteRefuses(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1)} {
-		err := WriteJSONL(&bytes.Buffer{}, []bench.Sample{{Benchmark: "b", Metric: "wall", Value: v}})
+		err := Write(&bytes.Buffer{}, []bench.Sample{{Benchmark: "b", Metric: "wall", Value: v}})
 		if err == nil || !strings.Contains(err.Error(), "sample 1 (b wall)") {
 			t.Errorf("value %v: error = %v", v, err)
 		}
 	}
-	if err := WriteJSONL(full{}, recorded); !errors.Is(err, errFull) {
+	if err := Write(full{}, recorded); !errors.Is(err, errFull) {
 		t.Errorf("no space: error = %v", err)
 	}
 }
@@ -65,7 +65,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-func TestReadSamples(t *testing.T) {
+func TestRead(t *testing.T) {
 	good := `{"round":1,"version":0,"benchmark":"b","params":{},"metric":"wall","unit":"s","value":1}`
 	other := strings.Replace(good, `"version":0`, `"version":1`, 1)
 	edit := func(old, new string) string { return strings.Replace(good, old, new, 1) }
@@ -89,6 +89,9 @@ func TestReadSamples(t *testing.T) {
 		{"comma", edit(`:1}`, `:1,5}`), "s.jsonl:1: invalid character '5'"},
 		{"text value", edit(`:1}`, `:"1"}`), "s.jsonl:1: value: a string stands where a float64 belongs"},
 		{"negative value", edit(`:1}`, `:-1}`), "s.jsonl:1: value -1: must be finite and not negative"},
+		{"negative, with what was subtracted", edit(`:1}`, `:-1}`) + "\n" + strings.Replace(good, `"wall"`, `"baseline-wall"`, 1), ""},
+		{"negative, with what was subtracted elsewhere", edit(`:1}`, `:-1}`) + "\n" + strings.Replace(other, `"wall"`, `"baseline-wall"`, 1), "s.jsonl:1: value -1: must be finite and not negative"},
+		{"negative baseline", strings.Replace(edit(`:1}`, `:-1}`), `"wall"`, `"baseline-wall"`, 1), "s.jsonl:1: value -1: must be finite and not negative"},
 		{"value null", edit(`:1}`, `:null}`), "s.jsonl:1: neither value nor failed"},
 		{"value and failed", edit(`:1}`, `:1,"failed":{"status":1}}`), "s.jsonl:1: both value and failed"},
 		{"failed how", edit(`"value":1`, `"failed":{}`), "s.jsonl:1: failed says neither signal, nor status, nor reason"},
@@ -109,7 +112,7 @@ func TestReadSamples(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			list, err := ReadSamples("s.jsonl", strings.NewReader(tt.text))
+			list, err := Read("s.jsonl", strings.NewReader(tt.text))
 			if tt.want == "" {
 				if err != nil || len(list) == 0 && tt.text != "" {
 					t.Errorf("%d samples, error %v", len(list), err)
@@ -124,9 +127,9 @@ func TestReadSamples(t *testing.T) {
 }
 
 // Whatever is read can be written and read again.
-func FuzzReadSamples(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	var buf bytes.Buffer
-	if err := WriteJSONL(&buf, recorded); err != nil {
+	if err := Write(&buf, recorded); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(buf.Bytes())
@@ -134,15 +137,15 @@ func FuzzReadSamples(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		list, err := ReadSamples("a", bytes.NewReader(text))
+		list, err := Read("a", bytes.NewReader(text))
 		if err != nil {
 			return
 		}
 		var buf bytes.Buffer
-		if err := WriteJSONL(&buf, list); err != nil {
+		if err := Write(&buf, list); err != nil {
 			t.Fatal(err)
 		}
-		back, err := ReadSamples("b", &buf)
+		back, err := Read("b", &buf)
 		if err != nil {
 			t.Fatal(err)
 		}
