@@ -19,6 +19,7 @@ var layer = map[string]int{
 	"deploy":                     0,
 	"bench/sandbox/mark":         0, // which processes belong to which program
 	"bench/sandbox/output":       0, // what a program prints
+	"bench/sandbox/perf":         0, // what the processor counts
 	"bench/sandbox/sweep":        0, // what it leaves
 	"bench/sandbox/runner":       1, // the part of bench/sandbox inside the box
 	"bench/sandbox/cgroup":       0,

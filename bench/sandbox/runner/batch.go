@@ -331,6 +331,7 @@ func (b *batch) sweep() {
 		if j.stdin != nil {
 			j.stdin.Close() // again, but for what was never started
 		}
+		j.closeCounter()
 		if j.timer != nil {
 			j.timer.Stop()
 		}

@@ -11,6 +11,8 @@ package runner
 
 import (
 	"time"
+
+	"patchbench/bench/sandbox/perf"
 )
 
 // Limits bounds one box. A zero field means the default named.
@@ -40,6 +42,9 @@ type Command struct {
 	Timeout time.Duration // 0: 10 minutes
 	// Peaks asks for RSSBytes and SizeBytes, by following the processes with ptrace.
 	Peaks bool
+	// Count asks for Counted, by perf_event_open; nil for nothing. The program is
+	// held at its first instruction until it is counted, which no time counts.
+	Count *perf.Event
 	// KeepStdout is how many bytes of standard output to return, at most 16 MiB.
 	KeepStdout int64
 	// KeepTmp leaves /tmp as the program left it, for the next command of the
@@ -120,6 +125,10 @@ type Result struct {
 	// Untraced says why Processes and the peaks are 0 though Peaks was asked for:
 	// this machine does not allow ptrace; else "".
 	Untraced string `json:"untraced,omitempty"`
+	// Counted is how often Command.Count happened in the program and its
+	// descendants, in user mode; Uncounted says why that is not known, else "".
+	Counted   int64  `json:"counted,omitempty"`
+	Uncounted string `json:"uncounted,omitempty"`
 	// Left counts processes that were still there when the program ended by
 	// itself, and were killed; of a background job those that had to be killed
 	// after their grace.

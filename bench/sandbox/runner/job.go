@@ -11,6 +11,7 @@ import (
 
 	"patchbench/bench/sandbox/mark"
 	"patchbench/bench/sandbox/output"
+	"patchbench/bench/sandbox/perf"
 )
 
 // job is one program, from its order until nothing of it is left.
@@ -26,6 +27,8 @@ type job struct {
 	env   []string
 	stdin *os.File
 	out   *output.Output
+	// counter counts from the program's first instruction on; nil for none.
+	counter *perf.Counter
 
 	pid      int
 	begin    time.Time     // of the program, or its release from the barrier
@@ -92,7 +95,7 @@ func (b *batch) fork(j *job, hold bool) error {
 		Dir: j.Dir, Env: j.env,
 		Files: []uintptr{j.stdin.Fd(), stdout, stderr},
 		// A group of its own: `kill 0` in a script must not reach the runner.
-		Sys: &syscall.SysProcAttr{Setpgid: true, Ptrace: j.Peaks || hold, UseCgroupFD: b.Group > 0, CgroupFD: b.Group},
+		Sys: &syscall.SysProcAttr{Setpgid: true, Ptrace: j.Peaks || hold || j.Count != nil, UseCgroupFD: b.Group > 0, CgroupFD: b.Group},
 	}
 	if !b.Boxed {
 		attr.Sys.Pdeathsig = syscall.SIGKILL
@@ -110,6 +113,9 @@ func (b *batch) fork(j *job, hold bool) error {
 		j.begin = time.Now()
 		if j.pid, err = syscall.ForkExec(j.path, j.Args, attr); err == nil && j.Peaks {
 			j.res.Untraced = cannotTrace(syscall.EPERM)
+		}
+		if j.Count != nil {
+			j.res.Uncounted = cannotTrace(syscall.EPERM)
 		}
 	}
 	j.out.Started()
@@ -190,6 +196,7 @@ func (b *batch) fill(j *job) {
 		res.PressureNS = p - j.pressure
 	}
 	b.trace.fill(j)
+	j.stopCounting()
 	j.out.Wait()
 	b.buffers = append(b.buffers, j.out.Buffer())
 	b.mu.Lock()

@@ -61,8 +61,14 @@ func newTrace() *trace {
 // not to be had, or it was killed. The next wait tells.
 func (b *batch) halt(j *job) error {
 	stopped, err := b.waitStop(j)
-	if j.halted = stopped; !stopped || err != nil || !j.Peaks {
+	if j.halted = stopped; !stopped || err != nil {
 		return err
+	}
+	if j.Count != nil {
+		j.startCounting()
+	}
+	if !j.Peaks {
+		return nil
 	}
 	if err := ptrace(unix.PTRACE_SETOPTIONS, j.pid, traceOptions); err != nil && err != syscall.ESRCH {
 		j.res.Untraced = cannotTrace(err)
