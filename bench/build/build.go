@@ -11,6 +11,7 @@
 //	DIR/src                 /build/src       SRC, the working directory
 //	DIR/out                 /build/out       OUT
 //	DIR/cache/GOCACHE       /build/cache/…   GOCACHE, for cache = [{ env = "GOCACHE" }]
+//	the fixtures            /build/fixtures  FIXTURES, read-only
 //
 // A cache folder is empty for version 0. Every other version gets a copy of it
 // as version 0 left it, which is thrown away after the build, so that no version
@@ -52,9 +53,9 @@
 //   - A benchmark that names the source folder itself ("." or "$SRC") makes
 //     everything count.
 //
-// A benchmark names what stands in its run, prepare, cleanup, stdin and
-// environment. A program that reads source or documentation of its own accord,
-// without being told the place, needs keep to have those counted.
+// A benchmark names what stands in its programs, stdin and environment. A program
+// that reads source or documentation of its own accord, without being told the
+// place, needs keep to have those counted.
 //
 // The content of an ELF file is what is loaded from it and those other sections
 // whose meaning is not known: debug sections, symbol tables of linked files and

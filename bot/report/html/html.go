@@ -68,6 +68,8 @@ type (
 		Facts, Measured     []fact
 		Notes               []string
 		Total               []rowLine
+		Before, After       string // what Total sets beside each other
+		Steps               string // what leads from one to the other
 		Course              *figureView
 		Patches             []patchView
 		Claims              []claimView
@@ -149,6 +151,10 @@ func (r *renderer) page() *pageView {
 		case report.Warnings:
 			p.Warnings = s.Lines[1:]
 		}
+	}
+	p.Before, p.After, p.Steps = "Base", "Patched", "Patch by patch"
+	if e.CompareParam != "" {
+		p.Before, p.After, p.Steps = r.patch(0), r.patch(len(e.Versions)-1), "Value by value"
 	}
 	p.Title = p.Word + ": " + p.Headline
 	p.Headline, p.Unchanged = together(p.Headline), together(p.Unchanged)
@@ -345,7 +351,7 @@ func (t lineTable) Body() template.HTML {
 
 // TotalTable is base against the last version.
 func (p *pageView) TotalTable() lineTable {
-	return lineTable{Label: "Base against the last version", Before: "Base", After: "Patched", Lines: p.Total}
+	return lineTable{Label: p.Before + " against the last version", Before: p.Before, After: p.After, Lines: p.Total}
 }
 
 // DoubtsTable are the rows that are not decided.

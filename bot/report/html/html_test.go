@@ -297,3 +297,16 @@ func BenchmarkLargest(b *testing.B) {
 	}
 	b.Log(strconv.Itoa(n) + " bytes")
 }
+
+// A comparison of values names them where patches would stand.
+func TestValues(t *testing.T) {
+	got := render(t, cases.All["values"]().Evaluation, nil)
+	for _, want := range []string{`<h2 id="patches">Value by value</h2>`, "alloc=pool against the last version", "alloc=none"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if strings.Contains(got, "Patch by patch") {
+		t.Error("the page tells of patches")
+	}
+}
