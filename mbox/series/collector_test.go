@@ -307,6 +307,16 @@ var assemblies = []struct {
 		{id: "a", subject: "[bug#60788] [PATCH 1/2] x1"},
 		{id: "b", re: "a", subject: "[bug#60789] [PATCH 2/2] x2", minute: 1},
 	}, []string{"a v1 2/2 1=a 2=b"}},
+	{"format-patch --thread of several authors, over some seconds", []mail{
+		{id: "4f1c.1714557599.git.me@example.org", subject: "[PATCH 1/4] x1", from: "A <a@example.org>"},
+		{id: "7d2a.1714557600.git.me@example.org", re: "4f1c.1714557599.git.me@example.org", subject: "[PATCH 2/4] x2", from: "B <b@example.org>", minute: 1},
+		{id: "0b39.1714557600.git.me@example.org", re: "4f1c.1714557599.git.me@example.org", subject: "[PATCH 3/4] x3", from: "C <c@example.org>", minute: 2},
+		{id: "c5e8.1714557612.git.me@example.org", re: "4f1c.1714557599.git.me@example.org", subject: "[PATCH 4/4] x4", from: "B <b@example.org>", minute: 3},
+	}, []string{"4f1c.1714557599.git.me@example.org v1 4/4 1=4f1c.1714557599.git.me@example.org 2=7d2a.1714557600.git.me@example.org 3=0b39.1714557600.git.me@example.org 4=c5e8.1714557612.git.me@example.org"}},
+	{"one host and nearly one time, but two senders", []mail{
+		{id: "1714557599@example.org", subject: "[PATCH 1/2] x1", from: "A <a@example.org>"},
+		{id: "1714557600@example.org", re: "1714557599@example.org", subject: "[PATCH 2/2] x2", from: "B <b@example.org>", minute: 1},
+	}, []string{"1714557599@example.org v1 1/2 missing [2] 1=1714557599@example.org", "1714557600@example.org v1 1/2 missing [1] 2=1714557600@example.org"}},
 }
 
 func TestAssembly(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"patchbench/mbox/series/keep"
 )
@@ -134,7 +135,37 @@ func oneRun(a, b string) bool {
 		j++
 	}
 	domain := len(a) - max(lastAt(a), 0)
-	return j >= domain+10
+	if j >= domain+10 {
+		return true
+	}
+	// git format-patch takes the time anew for each patch.
+	x, behind := stamp(a, len(a)-j)
+	y, same := stamp(b, len(b)-j)
+	return behind == same && len(behind) >= domain+5 && max(x, y)-min(x, y) <= longestRun
+}
+
+// longestRun is how many seconds one run of a tool may take.
+const longestRun = 10 * minute
+
+// stamp reads the Unix time in a Message-ID that stands around or before a place,
+// and gives what stands behind it; "" if there is none.
+func stamp(id string, at int) (seconds int64, behind string) {
+	digit := func(i int) bool { return i >= 0 && i < len(id) && '0' <= id[i] && id[i] <= '9' }
+	for digit(at) {
+		at++
+	}
+	start := at
+	for digit(start - 1) {
+		start--
+	}
+	if at-start != 10 {
+		return 0, ""
+	}
+	seconds, err := strconv.ParseInt(id[start:at], 10, 64)
+	if err != nil {
+		return 0, ""
+	}
+	return seconds, id[at:]
 }
 
 func lastAt(id string) int {
