@@ -335,6 +335,18 @@ func (v Version) Unbuilt() []VariantBuild {
 	return slices.DeleteFunc(slices.Clone(v.Variants), func(b VariantBuild) bool { return b.State != BuildFailed })
 }
 
+// Label names the version where reports count patches: "base", "2/5"; last is the
+// number of the last version.
+func (v Version) Label(last int) string {
+	switch {
+	case v.Name != "":
+		return v.Name
+	case v.N == 0:
+		return "base"
+	}
+	return strconv.Itoa(v.N) + "/" + strconv.Itoa(last)
+}
+
 // Build is a version, built.
 type Build struct {
 	Version int
@@ -348,6 +360,10 @@ type Build struct {
 // Verdict is what is said of a step or of the whole series in one row.
 type Verdict string
 
+// SameBuildReason begins the reason of a step between equal builds; the name of
+// the build follows.
+const SameBuildReason = "same build as "
+
 // The verdicts.
 const (
 	Better      Verdict = "better"
@@ -357,6 +373,9 @@ const (
 	NotMeasured Verdict = "not-measured" // no figure on one side of the step
 	Shown       Verdict = "shown"        // the metric is not tested
 )
+
+// Changed says that a verdict tells of a change.
+func (v Verdict) Changed() bool { return v == Better || v == Worse }
 
 // Verdicts of a whole evaluation beside Better, Worse, Same and Unclear.
 const (

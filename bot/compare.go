@@ -12,6 +12,7 @@ import (
 
 	"patchbench/bench"
 	"patchbench/bench/compare"
+	"patchbench/bench/headline"
 	"patchbench/bench/sample/jsonl"
 	"patchbench/bench/sample/parse/gobench"
 	"patchbench/bot/report"
@@ -38,7 +39,7 @@ func (c *compareCommand) Run(ctx context.Context, t *terminal) error {
 	}
 	e := &store.Evaluation{Versions: in.versions, Results: r.Comparisons, Failures: in.failures, Warnings: r.Warnings,
 		Margin: in.options.Margin, Seed: in.options.Seed}
-	e.Verdict, e.Headline = compare.Summary(e.Versions, e.Results, e.Failures)
+	e.Verdict, e.Headline = headline.Of(e.Versions, e.Results, e.Failures)
 	return report.Text(t.stdout, e, report.Options{Color: colourful(t.stdout)})
 }
 

@@ -79,8 +79,6 @@ type aStep struct {
 	Rounds int    `json:"rounds"`
 }
 
-func isChange(v bench.Verdict) bool { return v == bench.Better || v == bench.Worse }
-
 func sideBySide(both [2]*store.Evaluation) difference {
 	d := difference{Notes: []string{}, Rows: []diffRow{}}
 	for i, e := range both {
@@ -124,7 +122,7 @@ func sideBySide(both [2]*store.Evaluation) difference {
 	// A patch that changes nothing on either side is not worth a line.
 	for i := range d.Rows {
 		d.Rows[i].Patches = slices.DeleteFunc(d.Rows[i].Patches, func(p diffStep) bool {
-			return !slices.ContainsFunc(p.Steps[:], func(s *aStep) bool { return s != nil && isChange(s.Verdict) })
+			return !slices.ContainsFunc(p.Steps[:], func(s *aStep) bool { return s != nil && s.Verdict.Changed() })
 		})
 	}
 	return d
@@ -153,7 +151,7 @@ func (r *diffRow) steps(side int, e *store.Evaluation, c bench.Comparison) {
 // told says that a row deserves a line: a change, or verdicts that differ.
 func (r *diffRow) told() bool {
 	a, b := r.Total[0], r.Total[1]
-	return len(r.Patches) > 0 || a == nil || b == nil || a.Verdict != b.Verdict || isChange(a.Verdict)
+	return len(r.Patches) > 0 || a == nil || b == nil || a.Verdict != b.Verdict || a.Verdict.Changed()
 }
 
 const diffCell = 34 // columns of one side

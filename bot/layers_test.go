@@ -39,6 +39,7 @@ var layer = map[string]int{
 	"mbox/series/keep":           16, // the part of mbox/series that knows no series
 	"mbox/series/spill":          0,
 	"bench/clone":                0,
+	"bench/headline":             15,
 	"bench/fixture":              15,
 	"bench/sample/jsonl":         15,
 	"bench/sample/plan":          15, // the part of bench/sample that runs nothing

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbench/bench"
+	"patchbench/bench/headline"
 )
 
 // An exact counter and a noisy row of one benchmark each keep their verdict, and
@@ -56,7 +57,7 @@ func TestExactBesideNoisy(t *testing.T) {
 			if d := cmp.Diff(tt.counter, words(cs[1])); d != "" {
 				t.Errorf("instructions (-want +got):\n%s", d)
 			}
-			if _, line := Summary(versions, cs[:2], nil); line != tt.summary {
+			if _, line := headline.Of(versions, cs[:2], nil); line != tt.summary {
 				t.Errorf("summary %q, want %q", line, tt.summary)
 			}
 		})

@@ -289,7 +289,7 @@ func pointOut(cs []bench.Comparison) {
 // beside puts the change of an exact figure into the reason of a step of a noisy
 // one, before the rest of it.
 func beside(s *bench.Step, exact bench.Step, metric string) {
-	if !changed(exact) || exact.Change == nil || s.Verdict != bench.Unclear && !(changed(*s) && s.Verdict != exact.Verdict) {
+	if !exact.Verdict.Changed() || exact.Change == nil || s.Verdict != bench.Unclear && !(s.Verdict.Changed() && s.Verdict != exact.Verdict) {
 		return
 	}
 	text := fmt.Sprintf("%s %+.1f %% here", metric, 100**exact.Change)

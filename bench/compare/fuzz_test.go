@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbench/bench"
+	"patchbench/bench/headline"
 )
 
 // FuzzCompare makes versions, samples and failures of any bytes: whatever comes
@@ -59,7 +60,7 @@ func FuzzCompare(f *testing.F) {
 			o.Looks = []int{2, 3, 5, 8}
 		}
 		r := Compare(versions, samples, failures, o)
-		Summary(versions, r.Comparisons, failures)
+		headline.Of(versions, r.Comparisons, failures)
 		if _, err := json.Marshal(r); err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +75,7 @@ func FuzzCompare(f *testing.F) {
 				if s.Lo != nil && s.Hi != nil && s.Change != nil && (*s.Lo > *s.Change || *s.Change > *s.Hi) {
 					t.Errorf("%s: step %d: %g is outside %g..%g", c.Metric, s.N, *s.Change, *s.Lo, *s.Hi)
 				}
-				if changed(s) && !c.Tested {
+				if s.Verdict.Changed() && !c.Tested {
 					t.Errorf("%s: step %d is judged, and is only shown", c.Metric, s.N)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbench/bench"
+	"patchbench/bench/headline"
 )
 
 // TestUntilDecided follows Open as the bot does: rounds are added where they are
@@ -84,7 +85,7 @@ func TestUntilDecided(t *testing.T) {
 				t.Errorf("seed %d, %s %s after %d rounds (-want +got):\n%s", seed, c.Benchmark, c.Metric, c.Rounds, d)
 			}
 		}
-		v, line := Summary(versions, r.Comparisons, nil)
+		v, line := headline.Of(versions, r.Comparisons, nil)
 		t.Log(line)
 		if v != bench.Worse {
 			t.Errorf("seed %d: %s: %s", seed, v, line)

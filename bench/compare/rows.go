@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 
 	"patchbench/bench"
 )
@@ -72,16 +71,6 @@ func (r *row) constant() bool {
 		}
 	}
 	return true
-}
-
-func label(v bench.Version, last int) string {
-	switch {
-	case v.Name != "":
-		return v.Name
-	case v.N == 0:
-		return "base"
-	}
-	return strconv.Itoa(v.N) + "/" + strconv.Itoa(last)
 }
 
 // gather sorts the samples into rows.
@@ -201,7 +190,7 @@ func (r *row) place(versions []bench.Version, failed map[int]string, seen map[in
 	}
 	broken := "" // the last failure, for versions that were not run after it
 	for _, v := range versions {
-		w := version{Version: v, col: -1, label: label(v, last)}
+		w := version{Version: v, col: -1, label: v.Label(last)}
 		src := v
 		for hops := 0; src.State == bench.SameBuild && src.SameAs != nil && hops < len(versions); hops++ {
 			j, ok := at[*src.SameAs]

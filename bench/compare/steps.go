@@ -42,19 +42,17 @@ func (j *judge) step(i int) bench.Step {
 	switch {
 	case prev < i-1 && s.Verdict != bench.Same:
 		s.Group = []int{j.versions[prev+1].N, v.N}
-	case !changed(s):
+	case !s.Verdict.Changed():
 		if b := j.shares(from, v.col); b != nil && j.metric.Tested {
 			s.Verdict, s.Reason = bench.Unclear, "may share the change in "+patches(j.patchesOf(*b))
 		}
 	}
-	if changed(s) && sig != nil && sig.from < sig.to {
+	if s.Verdict.Changed() && sig != nil && sig.from < sig.to {
 		s.Group = j.patchesOf(*sig)
 		j.open(2 * j.t.n)
 	}
 	return s
 }
-
-func changed(s bench.Step) bool { return s.Verdict == bench.Better || s.Verdict == bench.Worse }
 
 // patches words a group.
 func patches(g []int) string {
@@ -117,7 +115,7 @@ func (j *judge) equal(s bench.Step, i int) bench.Step {
 	v := j.versions[i]
 	s.Change, s.Lo, s.Hi = some(0), some(0), some(0)
 	s.Verdict = bench.Same
-	s.Reason = sameBuild + j.versions[j.cols[v.col]].label
+	s.Reason = bench.SameBuildReason + j.versions[j.cols[v.col]].label
 	return s
 }
 
@@ -150,7 +148,7 @@ func (j *judge) total(steps []bench.Step) bench.Step {
 		sig = &bound{p: j.totalP}
 	}
 	j.decide(&s, e, sig, a.col, b.col)
-	if changed(s) && !j.metric.Exact && !slices.ContainsFunc(steps, changed) {
+	if s.Verdict.Changed() && !j.metric.Exact && !slices.ContainsFunc(steps, func(s bench.Step) bool { return s.Verdict.Changed() }) {
 		s.Group = j.patchesOf(j.whereabouts())
 	}
 	return s

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -234,13 +233,10 @@ func series(traces []trace, n int, rng *rand.Rand, plants ...plant) []bench.Samp
 func flagged(s bench.Step) bool { return s.Verdict == bench.Better || s.Verdict == bench.Worse }
 
 func builtVersions(n int) []bench.Version {
-	var out []bench.Version
-	for i := range n {
-		name := "base"
-		if i > 0 {
-			name = strconv.Itoa(i) + "/" + strconv.Itoa(n-1)
-		}
-		out = append(out, bench.Version{N: i, Name: name, State: bench.Built})
+	list := make([]bench.Version, n)
+	for i := range list {
+		list[i] = bench.Version{N: i, State: bench.Built}
+		list[i].Name = list[i].Label(n - 1)
 	}
-	return slices.Clip(out)
+	return list
 }

@@ -59,7 +59,7 @@ func unmeasuredSteps(versions []bench.Version, failed map[int]string) (steps []b
 	}
 	name := func(n int) string {
 		i := slices.IndexFunc(versions, func(v bench.Version) bool { return v.N == n })
-		return label(versions[i], versions[len(versions)-1].N)
+		return versions[i].Label(versions[len(versions)-1].N)
 	}
 	step := func(n int, from, to bench.Version) bench.Step {
 		a, whyNot := build(from)
@@ -74,7 +74,7 @@ func unmeasuredSteps(versions []bench.Version, failed map[int]string) (steps []b
 		}
 		zero := 0.0
 		return bench.Step{N: n, Change: &zero, Lo: &zero, Hi: &zero, Verdict: bench.Same,
-			Reason: sameBuild + name(b)}
+			Reason: bench.SameBuildReason + name(b)}
 	}
 	if len(versions) == 0 {
 		return nil, bench.Step{Verdict: bench.NotMeasured}
@@ -89,6 +89,3 @@ func unmeasuredSteps(versions []bench.Version, failed map[int]string) (steps []b
 	last := versions[len(versions)-1]
 	return steps, step(last.N, versions[0], last)
 }
-
-// sameBuild begins the reason of a step between equal builds.
-const sameBuild = "same build as "

@@ -32,7 +32,7 @@ func TestVariants(t *testing.T) {
 	}
 	want := map[string]bench.Step{
 		"pool": {Verdict: bench.Worse},
-		"none": {Verdict: bench.Same, Reason: sameBuild + "base"},
+		"none": {Verdict: bench.Same, Reason: bench.SameBuildReason + "base"},
 		"old":  {Verdict: bench.NotMeasured, Reason: noBuild},
 	}
 	for _, c := range Compare(versions, samples, nil, Options{Seed: 1}).Comparisons {

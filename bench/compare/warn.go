@@ -41,7 +41,7 @@ func (j *judge) twins(c *bench.Comparison) {
 }
 
 func withdraw(s *bench.Step, why string) {
-	if changed(*s) {
+	if s.Verdict.Changed() {
 		s.Verdict, s.Reason = bench.Unclear, "withdrawn: "+why
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bench/compare"
 	"patchbench/bench/fixture"
+	"patchbench/bench/headline"
 	"patchbench/bench/sample"
 	"patchbench/bench/sandbox"
 	"patchbench/bench/suite"
@@ -379,7 +380,7 @@ func (r *run) finish(ctx context.Context) (*store.Evaluation, error) {
 // summary is the verdict and the headline: what compare says of the figures, with
 // what kept the series from being evaluated as a whole put before it.
 func (r *run) summary() (bench.Verdict, string) {
-	verdict, headline := compare.Summary(r.e.Versions, r.e.Results, r.e.Failures)
+	verdict, headline := headline.Of(r.e.Versions, r.e.Results, r.e.Failures)
 	var why string
 	switch c := r.stack.Conflict; {
 	case c != nil:

@@ -159,11 +159,11 @@ func (r *renderer) unclear() []string {
 func unexplained(w rows.Row) []bench.Step {
 	var groups [][]int
 	for _, s := range append(w.Changes[:len(w.Changes):len(w.Changes)], w.Total) {
-		if rows.IsChange(s.Verdict) && len(s.Group) == 2 {
+		if s.Verdict.Changed() && len(s.Group) == 2 {
 			groups = append(groups, s.Group)
 		}
 	}
-	if len(w.Changes) == 0 && rows.IsChange(w.Total.Verdict) && len(groups) == 0 {
+	if len(w.Changes) == 0 && w.Total.Verdict.Changed() && len(groups) == 0 {
 		return nil // the change lies in the series, and it is said so
 	}
 	return slices.DeleteFunc(slices.Clone(w.Doubts), func(s bench.Step) bool {

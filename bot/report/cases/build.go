@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"patchbench/bench"
-	"patchbench/bench/compare"
+	"patchbench/bench/headline"
 	"patchbench/mbox"
 	"patchbench/store"
 )
@@ -55,7 +55,7 @@ func New(headline string, verdict bench.Verdict, subjects ...string) Builder {
 
 // Judged gives the evaluation the verdict and the headline that its figures have.
 func (b Builder) Judged() Builder {
-	b.Verdict, b.Headline = compare.Summary(b.Versions, b.Results, b.Failures)
+	b.Verdict, b.Headline = headline.Of(b.Versions, b.Results, b.Failures)
 	return b
 }
 

@@ -233,7 +233,7 @@ func stepsOf(c *bench.Comparison) (kinds map[int]int8, ups map[int]bool) {
 func (r *renderer) describe(c *bench.Comparison, w written) string {
 	text := "Base " + w.value(rows.Value(r.e, c, 0)) + ", last version " + w.value(rows.Value(r.e, c, c.Total.N)) + "."
 	for _, s := range c.Steps {
-		if s.Verdict == bench.Better || s.Verdict == bench.Worse {
+		if s.Verdict.Changed() {
 			text += fmt.Sprintf(" %s at %s: %s.", stepWord(s.Verdict), r.patch(s.N), figure.ChangeOf(s.Change, nil, nil).Middle)
 		}
 	}

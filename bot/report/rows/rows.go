@@ -29,9 +29,6 @@ type Row struct {
 	Changes, Doubts []bench.Step
 }
 
-// IsChange says that a verdict is better or worse.
-func IsChange(v bench.Verdict) bool { return v == bench.Better || v == bench.Worse }
-
 // A View is an evaluation with its tested rows in four heaps; in each, those that
 // matter most come first and the rows of a benchmark stand together.
 type View struct {
@@ -84,14 +81,14 @@ func Of(e *store.Evaluation) *View {
 		same := c.Total.Verdict == bench.Same
 		for _, s := range c.Steps {
 			switch {
-			case IsChange(s.Verdict):
+			case s.Verdict.Changed():
 				w.Changes = append(w.Changes, s)
 			case s.Verdict == bench.Unclear:
 				w.Doubts = append(w.Doubts, s)
 			}
 		}
 		switch {
-		case len(w.Changes) > 0 || IsChange(c.Total.Verdict):
+		case len(w.Changes) > 0 || c.Total.Verdict.Changed():
 			all.Changed = append(all.Changed, w)
 		case len(w.Doubts) > 0 || c.Total.Verdict == bench.Unclear:
 			all.Unclear = append(all.Unclear, w)

@@ -1,4 +1,4 @@
-package compare
+package headline
 
 import (
 	"testing"
@@ -9,7 +9,17 @@ import (
 	"patchbench/bench"
 )
 
-func TestSummary(t *testing.T) {
+// builtVersions are base and the versions after it, all built.
+func builtVersions(n int) []bench.Version {
+	list := make([]bench.Version, n)
+	for i := range list {
+		list[i] = bench.Version{N: i, State: bench.Built}
+		list[i].Name = list[i].Label(n - 1)
+	}
+	return list
+}
+
+func TestOf(t *testing.T) {
 	five := builtVersions(6)
 	step := func(n int, ch float64, v bench.Verdict, group ...int) bench.Step {
 		lo, hi := ch-.005, ch+.005
@@ -156,7 +166,7 @@ func TestSummary(t *testing.T) {
 		"no build":     {dead, nil, nil, answer{bench.FailedSeries, "failed: no patch could be built and measured: 1/2 does not build"}},
 	}
 	for name, tt := range tests {
-		v, line := Summary(tt.versions, tt.rows, tt.failures)
+		v, line := Of(tt.versions, tt.rows, tt.failures)
 		if d := cmp.Diff(tt.want, answer{v, line}); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}

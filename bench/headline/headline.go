@@ -1,4 +1,7 @@
-package compare
+// Package headline says in one line what an evaluation found: which patches
+// changed what, by how much, and what does not build or work any more. It reads
+// verdicts (bench/compare) and draws no conclusions of its own.
+package headline
 
 import (
 	"math"
@@ -9,7 +12,7 @@ import (
 	"patchbench/bench"
 )
 
-// Summary gives the verdict of a whole evaluation and one line about it for a
+// Of gives the verdict of a whole evaluation and one line about it for a
 // maintainer, of at most 144 characters where one finding fits in:
 //
 //	worse: 2/5 makes hash 5.1 % slower (cpu); 3/5 makes table use 19.8 % more memory (rss)
@@ -24,7 +27,7 @@ import (
 // short for all, what gets worse and then what changes most is told, and the
 // rest counted. What could not be measured at all is told too, and the verdict
 // is failed when that is everything: a lack of figures is never "no change".
-func Summary(versions []bench.Version, comparisons []bench.Comparison, failures []bench.Failure) (bench.Verdict, string) {
+func Of(versions []bench.Version, comparisons []bench.Comparison, failures []bench.Failure) (bench.Verdict, string) {
 	s := summary{versions: versions, failures: failures}
 	for _, v := range versions {
 		s.last = max(s.last, v.N)
@@ -133,7 +136,7 @@ func (s *summary) row(c bench.Comparison) {
 	unclear, any := false, false
 	for _, st := range append(slices.Clone(c.Steps), c.Total) {
 		switch {
-		case changed(st) && (st.N != c.Total.N || !any || len(c.Steps) == 0 || !sameStep(st, c.Total)):
+		case st.Verdict.Changed() && (st.N != c.Total.N || !any || len(c.Steps) == 0 || !sameStep(st, c.Total)):
 			any = true
 			f := s.finding(key, c, st)
 			if n := len(s.findings); n > 0 && f.n < f.to && s.findings[n-1].row == key && s.findings[n-1].c.Metric == c.Metric &&
@@ -159,8 +162,8 @@ func (s *summary) row(c bench.Comparison) {
 
 // hasFigure says that a step was measured: between equal builds nothing need be.
 func hasFigure(st bench.Step) bool {
-	return st.Verdict == bench.Unclear || changed(st) ||
-		st.Verdict == bench.Same && !strings.HasPrefix(st.Reason, sameBuild)
+	return st.Verdict == bench.Unclear || st.Verdict.Changed() ||
+		st.Verdict == bench.Same && !strings.HasPrefix(st.Reason, bench.SameBuildReason)
 }
 
 func sameStep(a, b bench.Step) bool {
@@ -175,7 +178,7 @@ func (s *summary) finding(key string, c bench.Comparison, st bench.Step) finding
 	}
 	if len(st.Group) == 2 && st.Group[0] < st.Group[1] {
 		f.n, f.to = st.Group[0], st.Group[1]
-	} else if n := len(c.Steps); n > 1 && !changed(c.Steps[n-1]) && st.N == c.Total.N {
+	} else if n := len(c.Steps); n > 1 && !c.Steps[n-1].Verdict.Changed() && st.N == c.Total.N {
 		f.n, f.to = 0, 0
 	}
 	f.text = s.words(f, key, "", "")
@@ -220,10 +223,10 @@ func (s *summary) joinParameters() {
 func (s *summary) name(n int) string {
 	for _, v := range s.versions {
 		if v.N == n {
-			return label(v, s.last)
+			return v.Label(s.last)
 		}
 	}
-	return label(bench.Version{N: n}, max(n, s.last))
+	return bench.Version{N: n}.Label(max(n, s.last))
 }
 
 // dropFollowers takes out wall time where cpu time says the same, and a row's

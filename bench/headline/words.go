@@ -1,4 +1,4 @@
-package compare
+package headline
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ const lineWidth = 144
 func (s *summary) words(f finding, name, before, behind string) string {
 	switch {
 	case f.n < f.to:
-		return name + " " + effectText(*f.c, f.change, before, false) + behind + ", somewhere in " + patches([]int{f.n, f.to})
+		return name + " " + effectText(*f.c, f.change, before, false) + behind + ", somewhere in " + "patches " + strconv.Itoa(f.n) + "-" + strconv.Itoa(f.to)
 	case s.last == 1:
 		return name + " " + effectText(*f.c, f.change, before, false) + behind
 	case f.n == 0:
