@@ -39,34 +39,72 @@ type Exact struct {
 
 // Exact counts what benchmark b's metrics name of exact counters: once on each
 // version that works and twice on the base, whose twin is the second time if there
-// is one, so that bench/compare sees whether a counter repeats. Without such metrics it
-// does nothing. WarmUp comes first. The error is ctx's or our own failure.
+// is one, so that bench/compare sees whether a counter repeats. Without such metrics, and
+// with instructions that are counted in every round, it does nothing. WarmUp comes
+// first. The error is ctx's or our own failure.
 func (s *Sampler) Exact(ctx context.Context, b int) (Exact, error) {
 	bm, err := s.benchmark(b)
 	if err != nil {
 		return Exact{}, err
 	}
-	tools := counter.Tools(bm.Metrics)
-	if len(tools) == 0 {
-		return Exact{}, nil
+	c, err := s.counting(b, bm.Metrics)
+	if c == nil {
+		return Exact{}, err
+	}
+	var turns []turn
+	for i := range s.slots {
+		turns = append(turns, turn{slot: i, round: 1})
+	}
+	if s.twin() < 0 {
+		turns = append(turns, turn{slot: 0, round: 2})
+	}
+	return c.count(ctx, turns)
+}
+
+// Recount counts some metrics of benchmark b once more on each version that works,
+// in random order, as round: for counters that do not repeat. Exact comes first, in
+// this evaluation or in the one that is continued. The error is ctx's or our own failure.
+func (s *Sampler) Recount(ctx context.Context, b, round int, metrics []string) (Exact, error) {
+	c, err := s.counting(b, metrics)
+	if c == nil {
+		return Exact{}, err
+	}
+	var turns []turn
+	for _, i := range s.order(b, round, 0) {
+		turns = append(turns, turn{slot: i, round: round})
+	}
+	return c.count(ctx, turns)
+}
+
+// Counters gives the metrics of benchmark b that Exact counts; nil before WarmUp.
+func (s *Sampler) Counters(b int) []string {
+	st := s.states[b]
+	if st == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(st.bm.Metrics), func(m string) bool {
+		return !slices.Contains(counter.Metrics(), m) || m == instructions && st.perf
+	})
+}
+
+// counting makes ready to count some of a benchmark's metrics, nil if there is
+// nothing to count.
+func (s *Sampler) counting(b int, metrics []string) (*counting, error) {
+	bm, err := s.benchmark(b)
+	if err != nil || len(counter.Tools(metrics)) == 0 {
+		return nil, err
 	}
 	st := s.states[b]
 	if st == nil {
-		return Exact{}, fmt.Errorf("sample: count %s: no warm-up was run before", bm.Key())
+		return nil, fmt.Errorf("sample: count %s: no warm-up was run before", bm.Key())
 	}
-	if st.upto[0] == 0 {
-		return Exact{}, nil
+	own := s.Counters(b)
+	c := &counting{s: s, st: st, kinds: map[string]string{}}
+	c.metrics = slices.DeleteFunc(slices.Clone(metrics), func(m string) bool { return !slices.Contains(own, m) })
+	if st.upto[0] == 0 || len(c.metrics) == 0 {
+		return nil, nil
 	}
-	c := &counting{s: s, st: st, metrics: bm.Metrics, kinds: map[string]string{}}
-	if err := c.prepare(ctx); err != nil {
-		return Exact{}, first(ctx.Err(), err)
-	}
-	for _, t := range tools {
-		if err := c.tool(ctx, t); err != nil {
-			return Exact{}, first(ctx.Err(), err)
-		}
-	}
-	return c.out, nil
+	return c, nil
 }
 
 // counting is a benchmark that is being counted.
@@ -74,16 +112,41 @@ type counting struct {
 	s       *Sampler
 	st      *state
 	metrics []string
-	limit   time.Duration     // of one program
-	missing string            // why valgrind cannot be run; "" if it can
-	rss     []int64           // of the base, by row
-	kinds   map[string]string // of programs, by version and path
-	out     Exact
+	*ground
+	kinds map[string]string // of programs, by version and path
+	out   Exact
+}
+
+// count takes the turns under all tools.
+func (c *counting) count(ctx context.Context, turns []turn) (Exact, error) {
+	turns = slices.DeleteFunc(turns, func(x turn) bool { return c.st.upto[x.slot] == 0 })
+	if err := c.prepare(ctx); err != nil {
+		return Exact{}, first(ctx.Err(), err)
+	}
+	for _, t := range counter.Tools(c.metrics) {
+		if err := c.tool(ctx, t, turns); err != nil {
+			return Exact{}, first(ctx.Err(), err)
+		}
+	}
+	return c.out, nil
+}
+
+// ground is what is known of a benchmark before it is counted.
+type ground struct {
+	limit   time.Duration // of one program
+	missing string        // why valgrind cannot be run; "" if it can
+	rss     []int64       // of the base, by row
+	// forks says that a version forks, so that its instructions take another tool.
+	forks bool
 }
 
 // prepare finds out whether there is a valgrind, and how long the base takes
 // without it.
 func (c *counting) prepare(ctx context.Context) error {
+	if c.ground = c.st.ground; c.ground != nil {
+		return nil
+	}
+	c.ground = &ground{}
 	res, err := c.s.slots[0].do(ctx, sandbox.Job{Command: sandbox.Command{Args: counter.Version(), Timeout: time.Minute}})
 	if err != nil {
 		return err
@@ -91,6 +154,7 @@ func (c *counting) prepare(ctx context.Context) error {
 	if !res[0].OK() {
 		c.missing = "valgrind is not there: install the package valgrind"
 		c.warn("%s", c.missing)
+		c.st.ground = c.ground
 		return nil
 	}
 	o, err := c.s.measure(ctx, 0, c.st, c.s.noPeaks == "")
@@ -101,6 +165,7 @@ func (c *counting) prepare(ctx context.Context) error {
 	for _, f := range o.figures {
 		c.rss = append(c.rss, f.RSS)
 	}
+	c.st.ground = c.ground
 	return nil
 }
 
@@ -118,33 +183,29 @@ type turn struct {
 	rows  []counter.Count
 }
 
-// tool runs every version under a tool. If any forks, instructions are counted
+// tool takes the turns under a tool. If any forks, instructions are counted
 // anew on all of them with the tool that can: figures of two tools differ.
-func (c *counting) tool(ctx context.Context, t counter.Tool) error {
-	var turns []turn
-	for i := range c.s.slots {
-		if c.st.upto[i] > 0 {
-			turns = append(turns, turn{slot: i, round: 1})
-		}
+func (c *counting) tool(ctx context.Context, t counter.Tool, turns []turn) error {
+	if t == counter.Instructions && c.forks {
+		t = counter.Forks
 	}
-	if c.s.twin() < 0 {
-		turns = append(turns, turn{slot: 0, round: 2})
-	}
+	turns = slices.Clone(turns)
 	for k := range turns {
 		rows, forked, err := c.run(ctx, turns[k].slot, t)
 		if err != nil {
 			return err
 		}
 		if forked && t == counter.Instructions {
-			return c.tool(ctx, counter.Forks)
+			c.forks = true
+			return c.tool(ctx, t, turns)
 		}
 		turns[k].rows = rows
 	}
 	for _, x := range turns {
 		c.samples(t, x)
 	}
-	if t == counter.Heap {
-		c.compareRSS(turns[0].rows)
+	if t == counter.Heap && turns[0].round == 1 {
+		c.compareRSS(turns[0].rows) // the base's
 	}
 	return nil
 }

@@ -137,6 +137,9 @@ func (s *Sampler) jobs(ctx context.Context, sl *slot, st *state, t plan.Take, tr
 		job := s.job(j.Program)
 		job.Background, job.Together, job.Ready = j.Background, j.Together, j.Ready.Argv()
 		job.Peaks = trace
+		if st.perf && trace {
+			job.Count = &s.event
+		}
 		job.KeepTmp = len(t.Cleanup) > 0 || !st.bm.Check.IsZero()
 		if (st.bm.Parse != "" || !st.bm.Check.IsZero()) && j.Use == plan.Counted && !j.Background {
 			job.KeepStdout = keepOutput
@@ -369,10 +372,16 @@ func samples(p point, st *state, o outcome, rows map[string]bool) []bench.Sample
 		line.Benchmark = st.plan.Name(b, row)
 		figures := f.List()
 		if b.Parse != "" {
-			figures = f.Memory()
+			figures = append(f.Memory(), f.Counters()...)
 		}
 		for _, x := range figures {
 			line.Metric, line.Unit, line.Value, line.Covariates = x.Metric, x.Unit, x.Value, x.Covariates
+			list = append(list, line)
+		}
+		if st.perf && f.Uncounted != "" {
+			m := bench.MetricFor(instructions, "")
+			line.Metric, line.Unit, line.Value, line.Covariates = m.Name, m.Unit, 0, nil
+			line.Failed = &bench.Failed{Status: -1, Reason: f.Uncounted}
 			list = append(list, line)
 		}
 	}

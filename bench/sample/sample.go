@@ -25,7 +25,9 @@
 // fails is still measured in the rows of a chain before it.
 //
 // Exact counters (bench/sample/counter) need no rounds: Exact counts each version
-// once after the warm-up, and base twice.
+// once after the warm-up, and base twice. Those that do not repeat get some rounds of
+// their own: Recount. Instructions are counted in the ordinary rounds, by
+// perf_event_open, where the machine has a counter for them.
 //
 // The package also tells the facts of the host. It draws no conclusions from figures: that is bench/compare's part. It starts no
 // program itself: bench/sandbox does.
@@ -48,6 +50,7 @@ import (
 	"patchbench/bench/sample/parse"
 	"patchbench/bench/sample/plan"
 	"patchbench/bench/sandbox"
+	"patchbench/bench/sandbox/perf"
 )
 
 // Where every version lies inside its box.
@@ -106,6 +109,10 @@ type Sampler struct {
 	traceKnown bool          // the next two were found out
 	stopCost   time.Duration // of one stop of a trace
 	noPeaks    string        // why peaks cannot be read here; "" if they can
+
+	event     perf.Event // what instructions are to the kernel
+	perfKnown bool       // the next was found out
+	noPerf    string     // why the machine does not count them; "" if it does
 }
 
 // state is what is known of one benchmark.
@@ -117,6 +124,10 @@ type state struct {
 	upto []int
 	// apart says that peaks are read in runs of their own.
 	apart bool
+	// perf says that instructions are counted where peaks are read: neither the
+	// trace nor the counter changes what a program executes.
+	perf   bool
+	ground *ground // nil before it was counted
 	// outputs are the digests of what each row must print, the base's.
 	outputs  []string
 	parser   *parse.Parser     // of the output; nil for none
@@ -169,7 +180,7 @@ func open(ctx context.Context, sb *sandbox.Sandbox, start starter, suite *bench.
 			return nil, fmt.Errorf("benchmark %q: parse: %w", b.Key(), err)
 		}
 	}
-	s := &Sampler{suite: suite, start: start, seed: o.Seed, now: o.Now, states: map[int]*state{}}
+	s := &Sampler{suite: suite, start: start, seed: o.Seed, now: o.Now, states: map[int]*state{}, event: perf.Instructions}
 	if s.now == nil {
 		s.now = time.Now
 	}

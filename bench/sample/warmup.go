@@ -61,6 +61,12 @@ func (s *Sampler) WarmUp(ctx context.Context, b int) (WarmUp, error) {
 		return WarmUp{}, first(ctx.Err(), err)
 	}
 	st := newState(bm, len(s.slots))
+	if wantsInstructions(bm) {
+		if err := s.learnPerf(ctx); err != nil {
+			return WarmUp{}, first(ctx.Err(), err)
+		}
+		st.perf = s.noPerf == ""
+	}
 	var w WarmUp
 	if s.noPeaks != "" {
 		w.Warnings = append(w.Warnings, fmt.Sprintf("%s: peaks of memory cannot be read on this machine: %s", bm.Key(), s.noPeaks))

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"time"
 
 	"patchbench/bench"
@@ -13,8 +14,10 @@ type Figures struct {
 	RSS, Size, Tree  int64 // B, peaks; Tree is that of rss over all processes
 	Peaks            bool  // the peaks are known
 	Faults, Switches int64
-	Read, Written    int64 // B
-	Bytes            bool  // what was read and written is known
+	Read, Written    int64  // B
+	Bytes            bool   // what was read and written is known
+	Instructions     int64  // 0 if they were not counted
+	Uncounted        string // why not, although they were to be; ""
 	Involuntary      int64
 	PressureNS       int64 // -1 for unknown
 	// Slowdown is how many times as long as alone the programs took beside others;
@@ -66,6 +69,7 @@ func (f *Figures) with(o Figures) *Figures {
 	f.RSS, f.Size, f.Tree, f.Peaks = f.RSS+o.RSS, f.Size+o.Size, f.Tree+o.Tree, f.Peaks && o.Peaks
 	f.Faults, f.Switches = f.Faults+o.Faults, f.Switches+o.Switches
 	f.Read, f.Written, f.Bytes = f.Read+o.Read, f.Written+o.Written, f.Bytes && o.Bytes
+	f.Instructions, f.Uncounted = f.Instructions+o.Instructions, cmp.Or(f.Uncounted, o.Uncounted)
 	f.Involuntary += o.Involuntary
 	f.PressureNS = max(f.PressureNS, o.PressureNS)
 	return f
@@ -79,6 +83,7 @@ func (f *Figures) minus(o *Figures) *Figures {
 	d.RSS, d.Size, d.Tree, d.Peaks = f.RSS-o.RSS, f.Size-o.Size, f.Tree-o.Tree, f.Peaks && o.Peaks
 	d.Faults, d.Switches = f.Faults-o.Faults, f.Switches-o.Switches
 	d.Read, d.Written, d.Bytes = f.Read-o.Read, f.Written-o.Written, f.Bytes && o.Bytes
+	d.Instructions, d.Uncounted = f.Instructions-o.Instructions, cmp.Or(f.Uncounted, o.Uncounted)
 	return &d
 }
 
@@ -93,6 +98,7 @@ func figuresOf(r sandbox.Result) Figures {
 		Switches: r.Voluntary + r.Involuntary,
 		// Likewise what a program reads and writes, and not what of it a disk does.
 		Read: r.ReadBytes, Written: r.WrittenBytes, Bytes: r.ReadBytes >= 0 && r.WrittenBytes >= 0,
+		Instructions: r.Counted, Uncounted: r.Uncounted,
 		Involuntary: r.Involuntary, PressureNS: r.PressureNS,
 	}
 }
@@ -131,6 +137,7 @@ func (f Figures) List() []Figure {
 			Figure{"reads", bench.Byte, float64(f.Read), nil},
 			Figure{"writes", bench.Byte, float64(f.Written), nil})
 	}
+	list = append(list, f.Counters()...)
 	if f.Slowdown > 0 {
 		list = append(list, Figure{bench.Slowdown.Name, bench.Slowdown.Unit, f.Slowdown, nil})
 	}
@@ -156,11 +163,20 @@ func (f Figures) Memory() []Figure {
 	}
 }
 
-// TakePeaks takes the peaks of memory, and the bytes read and written, which the
-// same trace tells, from another run of the same programs.
+// Counters gives what the processor counted, nil if it did not.
+func (f Figures) Counters() []Figure {
+	if f.Instructions == 0 || f.Uncounted != "" {
+		return nil
+	}
+	return []Figure{{"instructions", bench.Count, float64(f.Instructions), nil}}
+}
+
+// TakePeaks takes the peaks of memory, the bytes read and written, which the
+// same trace tells, and the instructions from another run of the same programs.
 func (f *Figures) TakePeaks(o Figures) {
 	f.RSS, f.Size, f.Tree, f.Peaks = o.RSS, o.Size, o.Tree, o.Peaks
 	f.Read, f.Written, f.Bytes = o.Read, o.Written, o.Bytes
+	f.Instructions, f.Uncounted = o.Instructions, o.Uncounted
 	if f.Less != nil && o.Less != nil {
 		f.Less.TakePeaks(*o.Less)
 	}
