@@ -440,6 +440,14 @@ func printPlan(w io.Writer, p *eval.Planned) error {
 		fmt.Fprintf(&b, "builds: %d, about %v (base took %v)\n", len(p.Versions), round(p.Builds), round(p.BaseBuild))
 		fmt.Fprintf(&b, "measuring: %d to %d rounds of about %v: %v to %v\n", p.MinRounds, p.MaxRounds,
 			p.Round.Round(time.Millisecond), round(least), round(most))
+		if len(p.Counted) > 0 {
+			bound := ""
+			if p.Budget > 0 {
+				bound = fmt.Sprintf(" and %v more", p.Budget)
+			}
+			fmt.Fprintf(&b, "counting: %s, besides; again, in at most %d rounds%s, what does not repeat on base\n",
+				printable(strings.Join(p.Counted, ", ")), p.Recountings, bound)
+		}
 	}
 	for _, f := range p.Failures {
 		failed := bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}

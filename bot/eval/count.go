@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"patchbench/bench"
 	"patchbench/bench/sample"
@@ -22,9 +23,14 @@ func (r *run) count(ctx context.Context, sampler *sample.Sampler, b int, version
 	if err != nil {
 		return fmt.Errorf("count %s: %w", bm.Key(), err)
 	}
+	took := r.Now().Sub(start)
 	if !r.deadline.IsZero() {
-		r.deadline = r.deadline.Add(r.Now().Sub(start))
+		r.deadline = r.deadline.Add(took)
 	}
+	if r.counting == nil {
+		r.counting = map[int]time.Duration{}
+	}
+	r.counting[b] = took
 	// Base and the last version may have been counted before those in between.
 	fresh := slices.DeleteFunc(e.Samples, func(s bench.Sample) bool {
 		return slices.ContainsFunc(r.samples, func(o bench.Sample) bool {

@@ -244,6 +244,9 @@ type run struct {
 	compared  compare.Result
 	resumed   *store.Evaluation // the record that is continued, nil for none
 	deadline  time.Time         // of measuring; zero for none
+
+	counting  map[int]time.Duration // what it takes to count a benchmark's versions once
+	recounted time.Duration         // the time of all further counting
 }
 
 func apply(ctx context.Context, repo *tree.Repo, in Input, o Options) (*tree.Stack, error) {

@@ -74,6 +74,9 @@ func (r *run) stretch(ctx context.Context, versions [][]sample.Version, chosen [
 	if err != nil {
 		return err
 	}
+	if err := r.recount(ctx, boxes, chosen); err != nil {
+		return err
+	}
 	return r.rounds(ctx, boxes, courses)
 }
 

@@ -27,6 +27,11 @@ type Planned struct {
 	// measuring, 0 if nothing does.
 	MinRounds, MaxRounds int
 	Budget               time.Duration
+	// Counted are the keys of benchmarks with exact counters, which are taken
+	// outside Budget; those that do not repeat in at most Recountings rounds, for as
+	// long as Budget once more.
+	Counted     []string
+	Recountings int
 }
 
 // Measure estimates the shortest and the longest time of measuring.
@@ -46,9 +51,9 @@ func Plan(ctx context.Context, in Input, o Options) (*Planned, error) {
 	}
 	defer r.close()
 	looks := compare.Looks()
-	p := &Planned{Evaluation: r.e, MinRounds: looks[0], MaxRounds: looks[len(looks)-1], Budget: r.Budget}
+	p := &Planned{Evaluation: r.e, MinRounds: looks[0], MaxRounds: looks[len(looks)-1], Budget: r.Budget, Recountings: recountings()}
 	if r.Rounds > 0 {
-		p.MinRounds, p.MaxRounds = r.Rounds, r.Rounds
+		p.MinRounds, p.MaxRounds, p.Recountings = r.Rounds, r.Rounds, min(p.Recountings, r.Rounds)
 	}
 	for _, b := range r.suite.Benchmarks {
 		p.Benchmarks = append(p.Benchmarks, b.Key())
@@ -100,6 +105,9 @@ func (r *run) try(ctx context.Context, p *Planned) error {
 		}
 		r.e.Failures = append(r.e.Failures, w.Failures...)
 		p.Round += w.Round * time.Duration(len(r.e.Versions)+1)
+		if len(sampler.Counters(i)) > 0 {
+			p.Counted = append(p.Counted, bm.Key())
+		}
 	}
 	return nil
 }
