@@ -146,6 +146,8 @@ type Skipped struct {
 	MessageID string `json:"message_id"`
 	Subject   string `json:"subject"`
 	Reason    string `json:"reason"`
+	// Position says where it was read: the file, and the place in it.
+	Position string `json:"-"`
 }
 
 // Problem is a message that could not be read. Position says where: the file,
@@ -190,6 +192,9 @@ func (f ConflictFile) String() string {
 	}
 	if f.Line > 0 {
 		s += fmt.Sprintf(": line %d", f.Line)
+	}
+	if s == "" { // of a patch that names no file
+		return f.Reason
 	}
 	return s + ": " + f.Reason
 }

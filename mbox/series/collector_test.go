@@ -370,6 +370,30 @@ func TestHgExport(t *testing.T) {
 	}
 }
 
+// TestHgParent has first patches that do and do not have a parent.
+func TestHgParent(t *testing.T) {
+	for _, tc := range []struct{ name, parent, want string }{
+		{"named", strings.Repeat("1f", 20), strings.Repeat("1f", 20)},
+		{"of the first change of all", strings.Repeat("0", 40), ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := NewCollector(Options{})
+			c.Add(mail{id: "a@x", subject: "[PATCH] x", body: "# HG changeset patch\n# User A U Thor <author@example.com>\n# Date 0 0\n# Node ID " + strings.Repeat("2e", 20) + "\n# Parent  " + tc.parent + "\nx\n\n" + change("f", "1")}.message(t))
+			l := must(c.Listing())
+			got := ""
+			if s := l.Series[0]; s.Base != nil {
+				got = s.Base.Commit + " " + s.Base.How
+			}
+			if tc.want != "" {
+				tc.want += " " + mbox.HowParentNode
+			}
+			if got != tc.want {
+				t.Errorf("base %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestReady(t *testing.T) {
 	start := time.Date(2024, 5, 1, 10, 0, 0, 0, time.UTC)
 	c := NewCollector(Options{})

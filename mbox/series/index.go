@@ -3,6 +3,7 @@ package series
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	"patchbench/mbox"
 	"patchbench/mbox/series/assembly"
@@ -73,7 +74,7 @@ func (x *Index) skipped(message uint32) (mbox.Skipped, error) {
 		return mbox.Skipped{}, err
 	}
 	before, of, after := x.made.Why(message)
-	s := mbox.Skipped{MessageID: x.made.Text(x.made.ID(message)), Subject: m.Raw, Reason: before}
+	s := mbox.Skipped{MessageID: x.made.Text(x.made.ID(message)), Subject: m.Raw, Reason: before, Position: m.Position}
 	if of > 0 {
 		other, err := x.store.Get(x.made.At(of))
 		if err != nil {
@@ -199,7 +200,7 @@ func (b *builder) build() (mbox.Series, error) {
 		s.Supersedes = &text
 	}
 	b.addHints(&s, places)
-	if len(s.Patches) > 0 && s.Patches[0].N == 1 && s.Base == nil && s.Patches[0].Parent != "" {
+	if len(s.Patches) > 0 && s.Patches[0].N == 1 && s.Base == nil && strings.Trim(s.Patches[0].Parent, "0") != "" {
 		s.Base = &mbox.Base{Commit: s.Patches[0].Parent, How: mbox.HowParentNode, Reason: "Mercurial's parent of the first patch"}
 	}
 	return s, b.err
