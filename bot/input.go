@@ -202,7 +202,11 @@ func (m *mailFlags) noPatches(x *series.Index) error {
 		if err != nil {
 			return err
 		}
-		why = fmt.Sprintf(" (%d messages read; the first was skipped: %s)", x.SkippedLen(), first.Reason)
+		if n := x.SkippedLen(); n == 1 {
+			why = fmt.Sprintf(" (1 message read and skipped: %s)", first.Reason)
+		} else {
+			why = fmt.Sprintf(" (%d messages read; the first was skipped: %s)", n, first.Reason)
+		}
 		break
 	}
 	return usage(fmt.Errorf("%s: no patches found%s", strings.Join(m.Files, ", "), why))
@@ -219,8 +223,8 @@ func mailError(err error) error {
 // repoFlags name the repository and the base.
 type repoFlags struct {
 	Repo   string `default:"." placeholder:"DIR" help:"The git repository; it is only read. Default: this folder."`
-	Base   string `placeholder:"REV" help:"The commit that the series is applied to. Default: base-commit of the mail, else the tip of --branch."`
-	Branch string `placeholder:"NAME" help:"The branch whose tip is the base if nothing else says. Default: HEAD."`
+	Base   string `placeholder:"REV" help:"The commit that the series is applied to. Default: base-commit of the mail, else the newest commit of --branch that holds the files as the series knows them, else its tip."`
+	Branch string `placeholder:"NAME" help:"The branch in which a base is looked for, if nothing else says it. Default: HEAD."`
 }
 
 // stageError gives an error of the stages its exit status.

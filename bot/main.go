@@ -71,7 +71,7 @@ func (f *failure) Unwrap() error { return f.err }
 func usage(err error) error { return &failure{statusUsage, err} }
 
 type command struct {
-	Eval    evalCommand    `cmd:"" help:"Evaluate a series: apply it, build base and every patch, run the suite on each, report."`
+	Eval    evalCommand    `cmd:"" help:"Evaluate a series, or the commits A..B: apply it, build base and every patch, run the suite on each, report."`
 	Show    showCommand    `cmd:"" help:"Show what was understood of some mail: series, patches, what was skipped and why."`
 	Apply   applyCommand   `cmd:"" help:"Apply a series to git objects; print the commit and tree of each step."`
 	Compare compareCommand `cmd:"" help:"Compare samples (samples.jsonl, or Go benchmark output): statistics only."`

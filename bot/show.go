@@ -235,7 +235,11 @@ func (l *list) printSkipped(w io.Writer) error {
 		if s.Subject == "" {
 			s.Subject = "(no subject)"
 		}
-		fmt.Fprintf(w, "    %s <%s>\n", printable(s.Subject), printable(s.MessageID))
+		name := "<" + s.MessageID + ">"
+		if s.MessageID == "" {
+			name = "(" + s.Position + ")"
+		}
+		fmt.Fprintf(w, "    %s %s\n", printable(s.Subject), printable(name))
 	}
 	fmt.Fprintln(w)
 	return nil
