@@ -467,7 +467,10 @@ type Host struct {
 	// Compiler has the versions of the compilers that programs see, each by the
 	// first line that it prints of itself, with "; " between them.
 	Compiler string `json:"compiler,omitempty"`
-	Sandbox  string `json:"sandbox"`
+	// Instructions says in words how they are counted: "instructions by perf_event",
+	// or "instructions by valgrind: " and why; "" when no benchmark asks for them.
+	Instructions string `json:"instructions,omitempty"`
+	Sandbox      string `json:"sandbox"`
 	// SandboxDigest is that of the sandbox's program and box; "" for no sandbox.
 	SandboxDigest string `json:"sandbox_digest,omitempty"`
 	// Autogroup says that the kernel shares the processors among sessions

@@ -13,9 +13,12 @@ import (
 // instructions is the counter that the machine may count by itself.
 const instructions = "instructions"
 
-// Instructions says how instructions are counted on this machine: "instructions by
-// perf_event", in every round and in no time, or "instructions by valgrind: " and why;
-// "" when no benchmark of the suite asks for them.
+// ByPerf is what Instructions says where the machine counts them itself.
+const ByPerf = "instructions by perf_event"
+
+// Instructions says how instructions are counted on this machine: ByPerf, which is in
+// every round and in no time, or "instructions by valgrind: " and why; "" when no
+// benchmark of the suite asks for them.
 func (s *Sampler) Instructions(ctx context.Context) (string, error) {
 	if !slices.ContainsFunc(s.suite.Benchmarks, wantsInstructions) {
 		return "", nil
@@ -24,7 +27,7 @@ func (s *Sampler) Instructions(ctx context.Context) (string, error) {
 		return "", first(ctx.Err(), err)
 	}
 	if s.noPerf == "" {
-		return "instructions by perf_event", nil
+		return ByPerf, nil
 	}
 	return "instructions by valgrind: " + s.noPerf, nil
 }

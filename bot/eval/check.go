@@ -241,6 +241,9 @@ func (r *run) sampleBase(ctx context.Context, c *Checked) error {
 	if r.e.Host.Compiler, err = boxes.compiler(ctx); err != nil {
 		return err
 	}
+	if r.e.Host.Instructions, err = boxes.instructions(ctx); err != nil {
+		return err
+	}
 	start := r.Now()
 	r.deadline = start.Add(r.Budget)
 	r.Progress.Stage("warm up", len(r.suite.Benchmarks))

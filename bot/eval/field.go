@@ -243,6 +243,16 @@ func (b *boxes) compiler(ctx context.Context) (string, error) {
 	return "", nil
 }
 
+// instructions says how instructions are counted in the boxes.
+func (b *boxes) instructions(ctx context.Context) (string, error) {
+	for _, s := range b.samplers {
+		if s != nil {
+			return s.Instructions(ctx)
+		}
+	}
+	return "", nil
+}
+
 func (b *boxes) Close() error {
 	var errs []error
 	for _, s := range b.samplers {

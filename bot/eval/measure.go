@@ -70,6 +70,14 @@ func (r *run) stretch(ctx context.Context, versions [][]sample.Version, chosen [
 		return err
 	}
 	r.e.Host.Compiler = compiler
+	how, err := boxes.instructions(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.sameInstructions(how); err != nil {
+		return err
+	}
+	r.e.Host.Instructions = how
 	courses, err := r.warmUp(ctx, boxes, chosen)
 	if err != nil {
 		return err

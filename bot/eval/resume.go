@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"patchbench/bench"
+	"patchbench/bench/sample"
 	"patchbench/store"
 )
 
@@ -52,6 +53,7 @@ func (r *run) resume(ctx context.Context) error {
 	e := r.e
 	e.ID, e.Created, e.Seed, e.Margin, e.FixedRounds, e.Command = old.ID, old.Created, old.Seed, old.Margin, old.FixedRounds, old.Command
 	e.Host.LoadBefore, e.Host.PressureBefore, e.Host.Compiler = old.Host.LoadBefore, old.Host.PressureBefore, old.Host.Compiler
+	e.Host.Instructions = old.Host.Instructions
 	e.BuildSeconds, e.MeasureSeconds = old.BuildSeconds, old.MeasureSeconds
 	e.Failures = slices.Clone(old.Failures)
 	for _, w := range old.Warnings {
@@ -152,6 +154,17 @@ func (r *run) sameCompiler(now string) error {
 	}
 	return &ResumeError{r.ID, fmt.Sprintf("the compiler was %s and is %s: start a new evaluation", r.resumed.Host.Compiler, now)}
 }
+
+// sameInstructions refuses another way to count instructions than before: figures of
+// two ways differ.
+func (r *run) sameInstructions(now string) error {
+	if r.resumed == nil || byPerf(r.resumed.Host.Instructions) == byPerf(now) || r.resumed.Host.Instructions == "" {
+		return nil
+	}
+	return &ResumeError{r.ID, fmt.Sprintf("it has %s, and now there are %s: start a new evaluation", r.resumed.Host.Instructions, now)}
+}
+
+func byPerf(how string) bool { return how == sample.ByPerf }
 
 // newOnly drops the lines of failures that the record has already, from the
 // warm-up before.
