@@ -60,6 +60,16 @@ func Write(w io.Writer, e *store.Evaluation, samples []bench.Sample) error {
 		b.WriteString(strings.Join(s.Lines, "\n") + "\n")
 	}
 	b.WriteByte('\n')
+	if !r.measured() {
+		for i, s := range report.Sections(e, report.Options{Width: width}, report.Failed, report.Builds, report.Missing, report.Unchanged) {
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString(strings.Join(s.Lines, "\n") + "\n")
+		}
+		_, err := w.Write(append(bytes.TrimRight(b.Bytes(), "\n"), '\n'))
+		return err
+	}
 	grid, err := r.grid()
 	if err != nil {
 		return err
@@ -82,6 +92,13 @@ type key struct{ benchmark, metric string }
 type renderer struct {
 	e       *store.Evaluation
 	samples map[key]map[int][]float64 // by version
+}
+
+// measured says that there is a figure of some row.
+func (r *renderer) measured() bool {
+	return len(r.samples) > 0 || slices.ContainsFunc(r.e.Results, func(c bench.Comparison) bool {
+		return slices.ContainsFunc(c.Values, func(v bench.Value) bool { return figure.Finite(v.Median) })
+	})
 }
 
 func nameOf(c *bench.Comparison) string { return bench.RowName(c.Benchmark, c.Params) }
