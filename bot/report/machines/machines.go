@@ -34,6 +34,9 @@ const width, inner = 78, 72
 // mostRows is how many rows are told one by one in a table.
 const mostRows = 50
 
+// mostOfGroup is how many patches of a group are named.
+const mostOfGroup = 4
+
 // Check says why evaluations cannot stand side by side: they must be of the same
 // commits on the same base.
 func Check(evaluations []*store.Evaluation) error {
@@ -307,11 +310,16 @@ func (r *renderer) patchByPatch() []string {
 			b.head = []string{"  In the whole series, but by no single patch for certain"}
 			b.step = func(w *rows.Row) *bench.Step { return &w.Total }
 		case at.lo < at.hi:
-			b.head = []string{"  " + name + "  by one of these patches, or by some of them together"}
+			b.head = []string{"  " + name + "  by one of these patches, or by some of them together:"}
+			for n := at.lo; n <= at.hi; n++ {
+				if n == at.lo+mostOfGroup && at.hi > n {
+					b.head = append(b.head, fmt.Sprintf("%sand %d more patches", indent, at.hi-n+1))
+					break
+				}
+				b.head = append(b.head, heading(v, indent+v.Patch(n)+" ", n))
+			}
 		default:
-			size := v.Size(at.lo)
-			line := plain.Cut("  "+name+"  "+v.Subject(at.lo), inner-plain.Columns(size)-2)
-			b.head = []string{plain.Pad(line, inner-plain.Columns(size)) + size}
+			b.head = []string{heading(v, "  "+name+"  ", at.lo)}
 		}
 		if more > 0 {
 			b.head = append(b.head, fmt.Sprintf("%sof %d rows:", indent, more+len(b.list)))
@@ -326,6 +334,12 @@ func (r *renderer) patchByPatch() []string {
 		lines = append(lines, plain.Wrap("  and more by "+v.Names(dropped), inner, "  ")...)
 	}
 	return lines
+}
+
+// heading is a line with patch n's subject and, at the right, its size.
+func heading(v *rows.View, before string, n int) string {
+	size := v.Size(n)
+	return plain.Pad(plain.Cut(before+v.Subject(n), inner-plain.Columns(size)-2), inner-plain.Columns(size)) + size
 }
 
 func stepAt(w *rows.Row, n int) *bench.Step {

@@ -23,8 +23,10 @@ package markdown
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 
+	"patchbench/bench"
 	"patchbench/bot/report"
 	"patchbench/bot/report/plain"
 	"patchbench/store"
@@ -33,18 +35,33 @@ import (
 // width is that of the text, which a page of GitHub shows without scrolling.
 const width = 84
 
-// parts are the sections that share a fence; the open ones come first.
-var parts = []struct {
-	summary string // "" for what is shown at once
-	kinds   []report.Kind
-}{
-	{"", []report.Kind{report.About, report.Whole}},
-	{"", []report.Kind{report.Patches}},
-	{"", []report.Kind{report.Failed}},
-	{"", []report.Kind{report.Claims}},
-	{"", []report.Kind{report.Unchanged}},
-	{"Unclear, not measured, warnings", []report.Kind{report.Builds, report.Doubts, report.Missing, report.Warnings}},
-	{"Machine, rounds, and how to reproduce", []report.Kind{report.Facts}},
+// folded is what stands in the summary of a details block for a section in it.
+var folded = map[report.Kind]string{
+	report.Builds: "Builds", report.Doubts: "Unclear", report.Missing: "Not measured", report.Warnings: "Warnings",
+	report.Facts: "Machine, rounds, and how to reproduce",
+}
+
+// part is what shares a fence.
+type part struct {
+	open  bool // shown at once
+	kinds []report.Kind
+}
+
+// parts are the sections in their fences, the open ones first. Unclear rows are
+// open where there is nothing else to tell.
+func parts(e *store.Evaluation) []part {
+	list := []part{
+		{true, []report.Kind{report.About, report.Whole}},
+		{true, []report.Kind{report.Patches}},
+		{true, []report.Kind{report.Failed}},
+		{true, []report.Kind{report.Claims}},
+	}
+	rest := []report.Kind{report.Builds, report.Doubts, report.Missing, report.Warnings}
+	if e.Verdict == bench.Unclear {
+		list = append(list, part{true, []report.Kind{report.Doubts}})
+		rest = slices.Delete(rest, 1, 2)
+	}
+	return append(list, part{true, []report.Kind{report.Unchanged}}, part{false, rest}, part{false, []report.Kind{report.Facts}})
 }
 
 // Write writes the report of an evaluation; the same bytes each time.
@@ -59,13 +76,14 @@ func Write(w io.Writer, e *store.Evaluation) error {
 			b.WriteString("\n" + code(strings.Join(notes, " ")) + "\n")
 		}
 	}
-	for _, p := range parts {
-		var text []string
+	for _, p := range parts(e) {
+		var text, summary []string
 		for _, s := range sections {
 			for _, k := range p.kinds {
 				if s.Kind != k {
 					continue
 				}
+				summary = append(summary, folded[k])
 				if len(text) > 0 {
 					text = append(text, "")
 				}
@@ -74,10 +92,10 @@ func Write(w io.Writer, e *store.Evaluation) error {
 		}
 		switch {
 		case len(text) == 0:
-		case p.summary == "":
+		case p.open:
 			b.WriteString("\n" + fence(text))
 		default:
-			b.WriteString("\n<details><summary>" + p.summary + "</summary>\n\n" + fence(text) + "\n</details>\n")
+			b.WriteString("\n<details><summary>" + strings.Join(summary, ", ") + "</summary>\n\n" + fence(text) + "\n</details>\n")
 		}
 	}
 	_, err := w.Write(b.Bytes())
