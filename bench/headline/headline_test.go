@@ -111,7 +111,7 @@ func TestOf(t *testing.T) {
 			answer{bench.Mixed, "mixed: 1/5 makes hash 5.0 % slower (cpu); 3/5 makes hash 5.0 % faster (cpu)"}},
 		"a group of patches": {five, []bench.Comparison{row("hash", bench.CPU, step(2, .036, bench.Worse, 2, 3), step(3, .036, bench.Worse, 2, 3))}, nil,
 			answer{bench.Worse, "worse: hash gets 3.6 % slower (cpu), somewhere in patches 2-3"}},
-		"by no single patch": {five, []bench.Comparison{nowhere}, nil, answer{bench.Better, "better: hash gets 2.1 % faster (cpu) as a whole"}},
+		"by no single patch": {five, []bench.Comparison{nowhere}, nil, answer{bench.Better, "better: hash gets 2.1 % faster (cpu) over the whole series"}},
 		"more than tenfold": {five, []bench.Comparison{row("hash", bench.Wall, step(2, 14.2, bench.Worse))}, nil,
 			answer{bench.Worse, "worse: 2/5 makes hash 15.2x slower (wall)"}},
 		"equal builds with their rows": {same, []bench.Comparison{equal}, nil, answer{bench.Same, "no change: every patch builds the same program as base"}},

@@ -25,7 +25,7 @@ func (s *summary) words(f finding, name, before, behind string) string {
 	case s.last == 1:
 		return name + " " + effectText(*f.c, f.change, before, false) + behind
 	case f.n == 0:
-		return name + " " + effectText(*f.c, f.change, before, false) + behind + " as a whole"
+		return name + " " + effectText(*f.c, f.change, before, false) + behind + " over the whole series"
 	}
 	return s.name(f.n) + " makes " + name + " " + effectText(*f.c, f.change, before, true) + behind
 }

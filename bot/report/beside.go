@@ -55,6 +55,6 @@ func (r *renderer) beside() []string {
 		lines = append(lines, plain.Wrap(before+strings.Join(list, between)+".", r.inner, "  ")...)
 	}
 	tell("Subtracted as the baseline: ", less, "; ")
-	tell("Times as long as alone, when run together: ", slow, ", ")
+	tell("Time when run together, as a multiple of the time alone: ", slow, ", ")
 	return lines
 }

@@ -157,7 +157,7 @@ func (r *renderer) waiting() []string {
 	if len(parts) == 0 {
 		return nil
 	}
-	text := "Waiting, not computing, is this share of the wall time: " + strings.Join(parts, ", ")
+	text := "Share of the wall time spent waiting, not computing: " + strings.Join(parts, ", ")
 	if more > 0 {
 		text += ", and " + count(more, "more benchmark")
 	}

@@ -39,7 +39,7 @@ func (r *renderer) sameBuilds() []string {
 		lines = append(lines[:5], fmt.Sprintf("and the same for %s", count(n-5, "more version")))
 	}
 	if len(notBuilt) > 0 {
-		lines = append(lines, plain.Wrap(r.Names(notBuilt)+": not built", r.inner, "  ")...)
+		lines = append(lines, plain.Wrap(r.Names(notBuilt)+": not built, so not measured", r.inner, "  ")...)
 	}
 	return lines
 }
@@ -149,7 +149,7 @@ func (r *renderer) unclear() []string {
 	}
 	note := " (neither changed nor the same for certain)"
 	if slices.ContainsFunc(all, func(d doubt) bool { return d.more > 0 }) {
-		note = " (neither changed nor the same for certain; +n: n more patches)"
+		note = " (neither changed nor the same for certain; +n: at n patches too)"
 	}
 	return append([]string{r.title("Unclear") + plain.Cut(note, r.width-len("Unclear"))}, lines...)
 }

@@ -306,6 +306,7 @@ func (r *renderer) facts() []string {
 	add(&machine, plain.Clean(h.Kernel))
 	add(&machine, plain.Clean(h.Scheduling()))
 	add(&machine, plain.Clean(h.Compiler))
+	add(&machine, plain.Clean(h.Instructions))
 	load := fmt.Sprintf("%.2f before, %.2f after", h.LoadBefore, h.LoadAfter)
 	if h.PressureBefore >= 0 && h.PressureAfter >= 0 {
 		load += fmt.Sprintf("; CPU pressure %s, %s", figure.Share(h.PressureBefore), figure.Share(h.PressureAfter))
@@ -317,7 +318,7 @@ func (r *renderer) facts() []string {
 
 	var rounds []string
 	if r.Most > 0 {
-		add(&rounds, strings.TrimSuffix(strings.TrimSuffix(r.roundsOf(), "s"), " round")+" a row")
+		add(&rounds, strings.TrimSuffix(strings.TrimSuffix(r.roundsOf(), "s"), " round")+" per row")
 	} else {
 		add(&rounds, "none")
 	}

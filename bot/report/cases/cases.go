@@ -236,7 +236,7 @@ var All = map[string]func() Builder{
 				b.Results[i].Warnings = []string{"the base twin differs from base (A/A): verdicts are withdrawn"}
 			}
 		}
-		b.Series.Complete, b.Series.Received, b.Series.Missing, b.Series.Total = false, 5, []int{6, 8}, 8
+		b.Series.Complete, b.Series.Received, b.Series.Missing, b.Series.Total = false, 6, []int{6, 8}, 8
 		b.NotTried = []int{7}
 		b.Unsafe = true
 		b.Warnings = []string{

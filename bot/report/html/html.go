@@ -231,7 +231,7 @@ func (r *renderer) facts(p *pageView) {
 	if !e.Created.IsZero() {
 		add(&p.Facts, "Measured", e.Created.UTC().Format(time.RFC3339))
 	}
-	add(&p.Measured, "Machine", strings.Join(nonEmpty(h.Name, h.CPU, cores(h.Cores), memory(h.Memory), h.Kernel, h.Scheduling(), h.Compiler), ", "))
+	add(&p.Measured, "Machine", strings.Join(nonEmpty(h.Name, h.CPU, cores(h.Cores), memory(h.Memory), h.Kernel, h.Scheduling(), h.Compiler, h.Instructions), ", "))
 	add(&p.Measured, "Load", fmt.Sprintf("%.2f before, %.2f after", h.LoadBefore, h.LoadAfter))
 	if e.Unsafe {
 		add(&p.Measured, "Sandbox", "none (unsafe)")

@@ -117,7 +117,7 @@ func Write(w io.Writer, evaluations []*store.Evaluation, o Options) error {
 		if view.Fewest != view.Most {
 			rounds = fmt.Sprintf("%d to %d", view.Fewest, view.Most)
 		}
-		fmt.Fprintf(&b, "%s rounds a row on %s, report %s\n", rounds, MachineName(evaluations, i), plain.Clean(e.ID))
+		fmt.Fprintf(&b, "%s rounds per row on %s, report %s\n", rounds, MachineName(evaluations, i), plain.Clean(e.ID))
 	}
 	_, err = w.Write(b.Bytes())
 	return err

@@ -296,5 +296,5 @@ func mark(v bench.Verdict) string {
 	return ""
 }
 
-// Legend explains what stands behind changes.
-const Legend = "Behind a change: = the same within the margin, ? unclear, ~ not tested."
+// Legend explains what stands after changes.
+const Legend = "After a change: = the same within the margin, ? unclear, ~ not tested."
