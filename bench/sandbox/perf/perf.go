@@ -75,7 +75,7 @@ func Open(pid int, e Event) (*Counter, error) {
 func explain(err error) error {
 	switch err {
 	case unix.ENOENT, unix.ENODEV, unix.EOPNOTSUPP:
-		return fmt.Errorf("this machine has no hardware counter (perf_event_open: %w)", err)
+		return errors.New("this machine has no hardware counter")
 	case unix.EACCES, unix.EPERM:
 		text, readErr := os.ReadFile(paranoid)
 		if readErr != nil {
