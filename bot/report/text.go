@@ -307,7 +307,6 @@ func (r *renderer) facts() []string {
 	add(&machine, plain.Clean(h.Scheduling()))
 	add(&machine, plain.Clean(h.Compiler))
 	add(&machine, plain.Clean(h.Instructions))
-	add(&machine, plain.Clean(h.Instructions))
 	load := fmt.Sprintf("%.2f before, %.2f after", h.LoadBefore, h.LoadAfter)
 	if h.PressureBefore >= 0 && h.PressureAfter >= 0 {
 		load += fmt.Sprintf("; CPU pressure %s, %s", figure.Share(h.PressureBefore), figure.Share(h.PressureAfter))
