@@ -317,7 +317,8 @@ func (t *Track) lines() []string {
 		head = "count"
 	}
 	g := &plain.Table{Columns: []plain.Column{
-		{Head: "  date"}, {Head: "base", Gap: 2}, {Head: head, Gap: 2, Align: plain.Point}, {Gap: 1}, {Gap: 2}, {Gap: 1, Align: plain.Point}, {Gap: 1},
+		{Head: "  date"}, {Head: "base", Gap: 2}, {Head: head, Gap: 2, Align: plain.Point}, {Gap: 1},
+		{Head: ends(figure.Number(lo/s.Factor, d), figure.Number(hi/s.Factor, d)), Gap: 2}, {Gap: 1, Align: plain.Point}, {Gap: 1},
 	}}
 	for i, p := range t.Points {
 		spread := ""
@@ -339,7 +340,20 @@ func (t *Track) lines() []string {
 	for i, line := range body {
 		body[i] = plain.Cut(line, width)
 	}
-	return append([]string{plain.Cut(t.Title(), width)}, body...)
+	title := t.Title()
+	if len(t.Changes) == 0 && len(t.Points) > 1 {
+		title += ", no change seen"
+	}
+	return append([]string{plain.Cut(title, width)}, body...)
+}
+
+// ends are the least and the largest figure of a drawing, above its ends.
+func ends(lo, hi string) string {
+	gap := 2 + drawing - len(lo) - len(hi)
+	if lo == hi || gap < 1 {
+		return ""
+	}
+	return lo + strings.Repeat(" ", gap) + hi
 }
 
 // draw puts a mark where v lies between lo and hi.
