@@ -175,8 +175,11 @@ func (r *renderer) parameters() ([]string, error) {
 // rows are the long tables, wall, user and sys of a benchmark together.
 func (r *renderer) rows() []string {
 	names, rows := r.benchmarks()
-	order := []string{bench.Wall.Name, bench.User.Name, bench.Sys.Name, bench.CPU.Name, bench.RSS.Name}
 	var lines []string
+	if len(r.e.Versions) > 2 {
+		lines = []string{"Factor: against the version before it; all: the last version against base.", ""}
+	}
+	order := []string{bench.Wall.Name, bench.User.Name, bench.Sys.Name, bench.CPU.Name, bench.RSS.Name}
 	for _, name := range names {
 		var metrics []string
 		for k := range maps.Keys(rows) {
