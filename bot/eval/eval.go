@@ -398,7 +398,7 @@ func (r *run) summary() (bench.Verdict, string) {
 		return verdict, headline
 	}
 	if len(r.e.Versions) > 1 {
-		why += "; before it: " + headline
+		why += "; before it, " + headline
 	}
 	return bench.FailedSeries, why
 }

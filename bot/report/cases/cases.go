@@ -170,7 +170,7 @@ var All = map[string]func() Builder{
 		}}
 		b.NotTried = []int{5, 6, 7}
 		b = b.Judged()
-		b.Verdict, b.Headline = bench.FailedSeries, "failed: 4/7 does not apply; before it: "+b.Headline
+		b.Verdict, b.Headline = bench.FailedSeries, "failed: 4/7 does not apply; before it, "+b.Headline
 		return b
 	},
 	"interrupted": func() Builder {
