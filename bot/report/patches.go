@@ -29,7 +29,10 @@ func (r *renderer) patchByPatch(most int) []string {
 	if len(blocks) == 0 {
 		return nil
 	}
-	lines := []string{r.title(word(r.Values() != "", "Value by value", "Patch by patch"))}
+	lines := []string{r.title("Patch by patch")}
+	if r.Values() != "" {
+		lines[0] = r.title("Value by value") + " (each against the one before it)"
+	}
 	var body []string
 	for _, each := range []int{math.MaxInt, 40, 30, 20, 15, 10, 7, 5, 4, 3, 2, 1} {
 		least := len(blocks)
@@ -100,6 +103,9 @@ func (r *renderer) blocks(blocks [][]rows.Effect, each int) []string {
 		}
 	}
 	indent := strings.Repeat(" ", 2+nameWidth+2)
+	if r.Values() != "" {
+		indent = "    " // nothing stands behind the names
+	}
 	room := r.inner - len(indent) - 44
 	for _, b := range blocks {
 		lo, hi := b[0].Lo, b[0].Hi
