@@ -237,6 +237,48 @@ func TestExactThatDoesNotRepeat(t *testing.T) {
 	}
 }
 
+// Counters that are taken in the ordinary rounds, or in ten of their own, are judged as
+// noisy figures; only the former ask for further rounds.
+func TestExactInRounds(t *testing.T) {
+	m := bench.MetricFor("instructions", "1")
+	level := []float64{1e6, 1e6, 1.03e6}
+	for name, tt := range map[string]struct {
+		placed   bool
+		sd       float64
+		rounds   int
+		final    bool
+		want     []string
+		warnings int
+		open     bool
+	}{
+		"in ordinary rounds":              {true, .0003, 10, true, []string{"same", "worse", "total worse"}, 0, false},
+		"in rounds of their own":          {false, .0003, 10, true, []string{"same", "worse", "total worse"}, 1, false},
+		"in too few ordinary rounds":      {true, .05, 10, false, []string{"unclear", "unclear", "total unclear"}, 0, true},
+		"in too few rounds of their own":  {false, .05, 10, false, []string{"unclear", "unclear", "total unclear"}, 1, false},
+		"always the same in their rounds": {true, 0, 10, true, []string{"same", "worse", "total worse"}, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := made(m, "b", level, tt.rounds, tt.sd, 3)
+			for i := range s {
+				if place := i % len(level); tt.placed {
+					s[i].Position = &place
+				}
+			}
+			res := Compare(builtVersions(3), s, nil, Options{Seed: 1, Final: tt.final})
+			c := res.Comparisons[0]
+			if c.Exact != (tt.sd == 0) || len(c.Warnings) != tt.warnings {
+				t.Errorf("exact = %v, warnings = %q", c.Exact, c.Warnings)
+			}
+			if d := cmp.Diff(tt.want, words(c)); d != "" {
+				t.Errorf("verdicts (-want +got):\n%s", d)
+			}
+			if open := len(res.Needs(bench.Benchmark{Name: "b"})) > 0; open != tt.open {
+				t.Errorf("asks for further rounds: %t", open)
+			}
+		})
+	}
+}
+
 func TestLooks(t *testing.T) {
 	o := Options{Seed: 1}
 	level := []float64{1, 1, 1.08, 1.08}

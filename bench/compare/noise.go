@@ -74,7 +74,7 @@ func (j *judge) noise(patches int, rounds []int) Noise {
 	n.Median = median(all)
 	if j.metric.Exact {
 		if slices.ContainsFunc(all, func(x float64) bool { return x != all[0] }) {
-			n.Exact, j.demoted = false, true
+			n.Exact, j.demoted = false, !j.placed
 		}
 		n.Warnings = j.warnings()
 		return n

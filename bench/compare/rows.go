@@ -31,8 +31,12 @@ type row struct {
 	cells  [][]cell
 	// base and twin are the figures of the complete rounds in which both ran.
 	base, twin []float64
-	// demoted says that the metric is declared exact but did not repeat.
+	// demoted says that the metric is declared exact but did not repeat, and was not
+	// taken in the rounds that other metrics are taken in.
 	demoted bool
+	// placed says that figures have a place in the order of a round, so that further
+	// rounds give further figures: counters under valgrind have none.
+	placed bool
 
 	all map[int]map[int]cell // version -> round -> figure
 	why map[int]string       // version -> why this figure alone could not be had
@@ -158,7 +162,7 @@ func gather(versions []bench.Version, samples []bench.Sample, failures []bench.F
 		}
 		c := cell{value: s.Value, order: float64(at), covariates: s.Covariates}
 		if s.Position != nil {
-			c.order = float64(*s.Position)
+			c.order, r.placed = float64(*s.Position), true
 		}
 		m[s.Round] = c
 	}
@@ -168,7 +172,7 @@ func gather(versions []bench.Version, samples []bench.Sample, failures []bench.F
 		twin := twins[id{r.key, r.metric.Name}]
 		r.table(twin)
 		if r.metric.Exact && !r.repeats(twin) {
-			r.metric.Exact, r.demoted = false, true
+			r.metric.Exact, r.demoted = false, !r.placed
 		}
 	}
 	return rows
