@@ -13,6 +13,8 @@
 // a /tmp and /dev/shm of limited size that are emptied after each run. There is no
 // network but a loopback of its own, no privilege to be gained, and some system
 // calls are refused (AF_VSOCK, key rings, io_uring, perf events and others).
+// The runner itself may count events of a program (Command.Count), which cannot
+// reach the counter.
 // Memory and processes are bounded for all of the box together by a cgroup; where
 // none is to be had rlimits bound them, memory for each process alone. Of the
 // host's file systems with writable mounts a reserve is kept free.

@@ -12,6 +12,10 @@
 //	copied         B     dhat --mode=copy    bytes through memcpy, memmove, strcpy and friends
 //	instructions   1     cachegrind          executed in user mode
 //
+// Programs that look at the clock or at their process id may not do twice the same:
+// bench/sample counts those again in rounds. Where the processor counts
+// instructions (bench/sandbox/perf) valgrind is not asked for them.
+//
 // dhat counts instructions, too, but with its own allocator in the place of the
 // program's. All processes that a program starts are counted. One that forks and does not
 // execute another program begins with its parent's counters, which are taken out
