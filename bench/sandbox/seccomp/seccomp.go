@@ -15,16 +15,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rule refuses a system call with an error: always, or when its argument arg is
-// one of values, or with except when it is none of them. Arguments are compared
-// in their lower 32 bits, as the kernel reads those that are int.
+// rule refuses a system call with an error when all its conditions hold; always
+// when it has none.
 type rule struct {
-	nr     uint32
-	errno  syscall.Errno
-	arg    int // -1: always
+	nr    uint32
+	errno syscall.Errno
+	when  []condition
+}
+
+// condition holds when half an argument is one of values, or with except when it
+// is none of them. The lower half is what the kernel reads of those that are int.
+type condition struct {
+	half   int // lower(n) or upper(n)
 	values []uint32
 	except bool
 }
+
+// The halves of argument n, from 0, as indexes of 32-bit words.
+func lower(n int) int { return 2 * n }
+func upper(n int) int { return 2*n + 1 }
+
+func is(half int, values ...uint32) condition    { return condition{half, values, false} }
+func isNot(half int, values ...uint32) condition { return condition{half, values, true} }
 
 // runnerPID is the runner as programs in the box see it.
 const runnerPID = 1
@@ -34,6 +46,11 @@ const runnerPID = 1
 // and young parts of the kernel, and the runner's own bounds, which the next
 // program would inherit. Those that need privileges, which programs do not have,
 // are a second wall.
+//
+// The runner's threads have numbers of their own, by which its bounds can be set as
+// well; so programs may set those of no other process at all. Some signals stand for
+// a fault of the one that they reach, unless their sender says that he is a user: it
+// is what kill does and these calls need not. The Go runtime would end the runner.
 //
 // New name spaces of users are not for clone3 to be refused here, whose arguments
 // no filter sees: bubblewrap leaves the box none to make.
@@ -55,25 +72,38 @@ var rules = slices.Concat(
 		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_CLOCK_SETTIME, unix.SYS_SETTIMEOFDAY, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 	),
 	[]rule{
-		{unix.SYS_SOCKET, unix.EAFNOSUPPORT, 0, []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}, true},
-		{unix.SYS_IOCTL, unix.EPERM, 1, []uint32{unix.TIOCSTI, unix.TIOCLINUX}, false},
-		{unix.SYS_PRLIMIT64, unix.EPERM, 0, []uint32{runnerPID}, false},
-		{unix.SYS_SCHED_SETAFFINITY, unix.EPERM, 0, []uint32{runnerPID}, false},
-		{unix.SYS_SCHED_SETSCHEDULER, unix.EPERM, 0, []uint32{runnerPID}, false},
-		{unix.SYS_SCHED_SETPARAM, unix.EPERM, 0, []uint32{runnerPID}, false},
-		{unix.SYS_SCHED_SETATTR, unix.EPERM, 0, []uint32{runnerPID}, false},
-		{unix.SYS_SETPRIORITY, unix.EPERM, 0, []uint32{unix.PRIO_PROCESS}, true},
-		{unix.SYS_SETPRIORITY, unix.EPERM, 1, []uint32{runnerPID}, false},
-		{unix.SYS_IOPRIO_SET, unix.EPERM, 0, []uint32{1}, true}, // 1: of a process
-		{unix.SYS_IOPRIO_SET, unix.EPERM, 1, []uint32{runnerPID}, false},
+		{unix.SYS_SOCKET, unix.EAFNOSUPPORT, []condition{isNot(lower(0), unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)}},
+		{unix.SYS_IOCTL, unix.EPERM, []condition{is(lower(1), unix.TIOCSTI, unix.TIOCLINUX)}},
+		{unix.SYS_PRLIMIT64, unix.EPERM, []condition{is(lower(0), runnerPID)}},
+		// A new limit is given: its address is not zero.
+		{unix.SYS_PRLIMIT64, unix.EPERM, []condition{isNot(lower(0), 0), isNot(lower(2), 0)}},
+		{unix.SYS_PRLIMIT64, unix.EPERM, []condition{isNot(lower(0), 0), isNot(upper(2), 0)}},
+		{unix.SYS_SCHED_SETAFFINITY, unix.EPERM, []condition{is(lower(0), runnerPID)}},
+		{unix.SYS_SCHED_SETSCHEDULER, unix.EPERM, []condition{is(lower(0), runnerPID)}},
+		{unix.SYS_SCHED_SETPARAM, unix.EPERM, []condition{is(lower(0), runnerPID)}},
+		{unix.SYS_SCHED_SETATTR, unix.EPERM, []condition{is(lower(0), runnerPID)}},
+		{unix.SYS_SETPRIORITY, unix.EPERM, []condition{isNot(lower(0), unix.PRIO_PROCESS)}},
+		{unix.SYS_SETPRIORITY, unix.EPERM, []condition{is(lower(1), runnerPID)}},
+		{unix.SYS_IOPRIO_SET, unix.EPERM, []condition{isNot(lower(0), 1)}}, // 1: of a process
+		{unix.SYS_IOPRIO_SET, unix.EPERM, []condition{is(lower(1), runnerPID)}},
+		{unix.SYS_RT_SIGQUEUEINFO, unix.EPERM, []condition{is(lower(1), faults...)}},
+		{unix.SYS_RT_TGSIGQUEUEINFO, unix.EPERM, []condition{is(lower(2), faults...)}},
+		{unix.SYS_PIDFD_SEND_SIGNAL, unix.EPERM, []condition{is(lower(1), faults...)}},
+		{unix.SYS_FCNTL, unix.EPERM, []condition{is(lower(1), unix.F_SETSIG), is(lower(2), faults...)}},
 	},
 )
+
+// faults are the signals that stand for one.
+var faults = []uint32{
+	uint32(unix.SIGILL), uint32(unix.SIGTRAP), uint32(unix.SIGBUS), uint32(unix.SIGFPE),
+	uint32(unix.SIGSEGV), uint32(unix.SIGSTKFLT), uint32(unix.SIGSYS),
+}
 
 // always refuses calls whatever their arguments.
 func always(errno syscall.Errno, nrs ...uint32) []rule {
 	var rules []rule
 	for _, nr := range nrs {
-		rules = append(rules, rule{nr, errno, -1, nil, false})
+		rules = append(rules, rule{nr, errno, nil})
 	}
 	return rules
 }
@@ -91,6 +121,7 @@ func filter(rules []rule, arch uint32) []unix.SockFilter {
 	const (
 		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		jump  = unix.BPF_JMP | unix.BPF_JA
 		above = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
 		give  = unix.BPF_RET | unix.BPF_K
 	)
@@ -106,24 +137,24 @@ func filter(rules []rule, arch uint32) []unix.SockFilter {
 		refuse(unix.ENOSYS),
 	}
 	for _, r := range rules {
-		if r.arg < 0 {
-			prog = append(prog, unix.SockFilter{Code: equal, K: r.nr, Jf: 1}, refuse(r.errno))
-			continue
+		tail := []unix.SockFilter{refuse(r.errno)}
+		if len(r.when) > 0 {
+			// Whose condition does not hold gets here, for the next rule.
+			tail = append(tail, unix.SockFilter{Code: load, K: offsetNR})
 		}
-		// On a match: jump behind the tests and one instruction more, which is
-		// the refusal of an except rule, or else the jump around the refusal.
-		n := uint8(len(r.values))
-		end := []unix.SockFilter{{Code: unix.BPF_JMP | unix.BPF_JA, K: 1}, refuse(r.errno), {Code: load, K: offsetNR}}
-		if r.except {
-			end = end[1:]
+		for _, c := range slices.Backward(r.when) {
+			found, none := 0, len(tail)-1 // where to go on in the tail
+			if c.except {
+				found, none = none, found
+			}
+			test := []unix.SockFilter{{Code: load, K: offsetArgs + 4*uint32(c.half)}}
+			for i, v := range c.values {
+				test = append(test, unix.SockFilter{Code: equal, K: v, Jt: uint8(len(c.values) - i + found)})
+			}
+			tail = slices.Concat(test, []unix.SockFilter{{Code: jump, K: uint32(none)}}, tail)
 		}
-		prog = append(prog,
-			unix.SockFilter{Code: equal, K: r.nr, Jf: 1 + n + uint8(len(end))},
-			unix.SockFilter{Code: load, K: offsetArgs + 8*uint32(r.arg)})
-		for i, v := range r.values {
-			prog = append(prog, unix.SockFilter{Code: equal, K: v, Jt: n - uint8(i)})
-		}
-		prog = append(prog, end...)
+		prog = append(prog, unix.SockFilter{Code: equal, K: r.nr, Jf: uint8(len(tail))})
+		prog = append(prog, tail...)
 	}
 	return append(prog, unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW})
 }

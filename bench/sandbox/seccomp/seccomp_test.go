@@ -8,11 +8,11 @@ import (
 )
 
 // judge runs a filter on one call as the kernel would.
-func judge(t *testing.T, prog []unix.SockFilter, arch, nr uint32, args ...uint32) uint32 {
+func judge(t *testing.T, prog []unix.SockFilter, arch, nr uint32, args ...uint64) uint32 {
 	t.Helper()
 	words := map[uint32]uint32{offsetNR: nr, offsetArch: arch}
 	for i, a := range args {
-		words[offsetArgs+8*uint32(i)] = a
+		words[offsetArgs+8*uint32(i)], words[offsetArgs+8*uint32(i)+4] = uint32(a), uint32(a>>32)
 	}
 	var acc uint32
 	for pc := 0; pc < len(prog); pc++ {
@@ -48,9 +48,13 @@ func judge(t *testing.T, prog []unix.SockFilter, arch, nr uint32, args ...uint32
 func TestFilter(t *testing.T) {
 	const arch = unix.AUDIT_ARCH_X86_64
 	prog := filter(rules, arch)
-	want := func(nr uint32, args ...uint32) uint32 {
+	holds := func(c condition, args []uint64) bool {
+		half := uint32(args[c.half/2] >> (c.half % 2 * 32))
+		return slices.Contains(c.values, half) != c.except
+	}
+	want := func(nr uint32, args []uint64) uint32 {
 		for _, r := range rules {
-			if r.nr == nr && (r.arg < 0 || slices.Contains(r.values, args[r.arg]) != r.except) {
+			if r.nr == nr && !slices.ContainsFunc(r.when, func(c condition) bool { return !holds(c, args) }) {
 				return unix.SECCOMP_RET_ERRNO | uint32(r.errno)
 			}
 		}
@@ -58,14 +62,17 @@ func TestFilter(t *testing.T) {
 	}
 	refused := 0
 	for nr := range uint32(600) {
-		for a := range uint32(50) {
-			for b := range uint32(3) {
-				got := judge(t, prog, arch, nr, a, b)
-				if w := want(nr, a, b); got != w {
-					t.Fatalf("call %d(%d, %d): %#x, want %#x", nr, a, b, got, w)
-				}
-				if got != unix.SECCOMP_RET_ALLOW {
-					refused++
+		for a := range uint64(50) {
+			for _, b := range []uint64{0, 1, 2, unix.F_SETSIG, uint64(unix.SIGSEGV), unix.TIOCSTI} {
+				for _, c := range []uint64{0, uint64(unix.SIGSEGV), uint64(unix.SIGTERM), 1 << 32} {
+					args := []uint64{a, b, c}
+					got := judge(t, prog, arch, nr, args...)
+					if w := want(nr, args); got != w {
+						t.Fatalf("call %d(%v): %#x, want %#x", nr, args, got, w)
+					}
+					if got != unix.SECCOMP_RET_ALLOW {
+						refused++
+					}
 				}
 			}
 		}
@@ -79,5 +86,36 @@ func TestFilter(t *testing.T) {
 	}
 	if got := judge(t, prog, arch, 0x40000000|unix.SYS_READ); got != enosys {
 		t.Errorf("x32: %#x", got)
+	}
+}
+
+// TestCalls names calls that must be refused or must not.
+func TestCalls(t *testing.T) {
+	const arch = unix.AUDIT_ARCH_X86_64
+	prog := filter(rules, arch)
+	const address = 0x7f0100000000 // its lower half is zero
+	tests := []struct {
+		name    string
+		nr      uint32
+		args    []uint64
+		refused bool
+	}{
+		{"a limit of its own", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_NOFILE, address}, false},
+		{"a limit of another's", unix.SYS_PRLIMIT64, []uint64{7, unix.RLIMIT_NOFILE, address}, true},
+		{"a limit of another's, low address", unix.SYS_PRLIMIT64, []uint64{7, unix.RLIMIT_NOFILE, 0x1000}, true},
+		{"to read a limit of another's", unix.SYS_PRLIMIT64, []uint64{7, unix.RLIMIT_NOFILE, 0}, false},
+		{"a queued signal", unix.SYS_RT_SIGQUEUEINFO, []uint64{7, uint64(unix.SIGUSR1)}, false},
+		{"a queued fault", unix.SYS_RT_SIGQUEUEINFO, []uint64{7, uint64(unix.SIGSEGV)}, true},
+		{"a thread's queued fault", unix.SYS_RT_TGSIGQUEUEINFO, []uint64{1, 7, uint64(unix.SIGBUS)}, true},
+		{"a fault by descriptor", unix.SYS_PIDFD_SEND_SIGNAL, []uint64{3, uint64(unix.SIGTRAP)}, true},
+		{"a plain fault", unix.SYS_KILL, []uint64{7, uint64(unix.SIGSEGV)}, false},
+		{"a signal of input", unix.SYS_FCNTL, []uint64{3, unix.F_SETSIG, uint64(unix.SIGUSR1)}, false},
+		{"a fault of input", unix.SYS_FCNTL, []uint64{3, unix.F_SETSIG, uint64(unix.SIGSEGV)}, true},
+		{"a flag of that number", unix.SYS_FCNTL, []uint64{3, unix.F_SETFD, uint64(unix.SIGSEGV)}, false},
+	}
+	for _, tt := range tests {
+		if got := judge(t, prog, arch, tt.nr, tt.args...) != unix.SECCOMP_RET_ALLOW; got != tt.refused {
+			t.Errorf("%s: refused %v, want %v", tt.name, got, tt.refused)
+		}
 	}
 }

@@ -6,6 +6,7 @@
 // the abstract socket ABSTRACT are listened to there.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -124,6 +125,26 @@ static long gain_caps(void)
 	return syscall(SYS_capset, &h, d);
 }
 
+// runner_thread is a thread of the runner's beside its first.
+static pid_t runner_thread(void)
+{
+	DIR *d = opendir("/proc/1/task");
+	pid_t last = 0;
+	for (struct dirent *e; d && (e = readdir(d));)
+		if (atoi(e->d_name) > 1)
+			last = atoi(e->d_name);
+	return last;
+}
+
+// queued is a signal as sigqueue sends it.
+static siginfo_t *queued(int sig)
+{
+	static siginfo_t info;
+	info.si_signo = sig;
+	info.si_code = SI_QUEUE;
+	return &info;
+}
+
 static long read_runner(void)
 {
 	char b[16];
@@ -226,6 +247,11 @@ int main(int argc, char **argv)
 	TRY("trace the runner", ptrace(PTRACE_SEIZE, 1, 0, 0));
 	TRY("attach to the runner", ptrace(PTRACE_ATTACH, 1, 0, 0));
 	TRY("limit the runner", prlimit(1, RLIMIT_NOFILE, &(struct rlimit){ 3, 3 }, 0));
+	TRY("limit the runner by a thread", prlimit(runner_thread(), RLIMIT_NOFILE, &(struct rlimit){ 3, 3 }, 0));
+	TRY("fault the runner", syscall(SYS_rt_sigqueueinfo, 1, SIGSEGV, queued(SIGSEGV)));
+	TRY("fault a thread of the runner", syscall(SYS_rt_tgsigqueueinfo, 1, runner_thread(), SIGTRAP, queued(SIGTRAP)));
+	TRY("fault the runner by its descriptor", syscall(SYS_pidfd_send_signal, syscall(SYS_pidfd_open, 1, 0), SIGBUS, queued(SIGBUS), 0));
+	TRY("fault the runner by input", fcntl(0, F_SETSIG, SIGSEGV));
 	TRY("slow the runner", setpriority(PRIO_PROCESS, 1, 19));
 	TRY("slow all of the user", setpriority(PRIO_USER, 0, 19));
 	TRY("bind the runner to one CPU", syscall(SYS_sched_setaffinity, 1, 8, "\1\0\0\0\0\0\0\0"));
