@@ -225,6 +225,33 @@ func FuzzText(f *testing.F) {
 
 // TestSparse renders cases.All that hold next to nothing, as an early
 // interrupt leaves them.
+// TestSeenNearZero has rows that did not change and of which next to nothing is
+// left, as of those that a baseline is taken from.
+func TestSeenNearZero(t *testing.T) {
+	row := func(benchmark string, base, detectable float64) bench.Comparison {
+		same := bench.Step{N: 1, Verdict: bench.Same, Change: ptr(0.0), Lo: ptr(-0.001), Hi: ptr(0.001)}
+		return bench.Comparison{Tested: true, Benchmark: benchmark, Metric: "rss", Unit: "B", Rounds: 20, Detectable: &detectable,
+			Values: []bench.Value{{Median: &base}, {N: 1, Median: &base}}, Steps: []bench.Step{same}, Total: same}
+	}
+	for _, tc := range []struct {
+		name string
+		rows []bench.Comparison
+		want string
+	}{
+		{"none", []bench.Comparison{row("a", 4<<20, 0.034)}, "would have seen rss 3.4 %."},
+		{"one of two", []bench.Comparison{row("a", 4<<20, 0.034), row("b", -12<<10, 7.5)}, "would have seen rss 3.4 % (90 KiB near 0)."},
+		{"the largest of all", []bench.Comparison{row("a", -12<<10, 7.5), row("b", 2<<10, 80)}, "would have seen rss 160 KiB near 0."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := &store.Evaluation{Headline: "h", Versions: []bench.Version{{N: 0}, {N: 1}}, Results: tc.rows}
+			text := strings.Join(strings.Fields(render(t, e, Options{})), " ")
+			if !strings.Contains(text, tc.want) {
+				t.Errorf("want %q in:\n%s", tc.want, text)
+			}
+		})
+	}
+}
+
 func TestSparse(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -226,10 +226,19 @@ func (r *renderer) unchanged() []string {
 	if r.allSame() {
 		return plain.Wrap(fmt.Sprintf("No change in %s: every build is the same as base's, and was not measured again.", count(len(list), "row")), r.inner, "  ")
 	}
-	largest := map[string]float64{}
+	largest, amounts := map[string]float64{}, map[string]float64{}
+	units := map[string]string{}
 	for _, w := range list {
-		if figure.Finite(w.Detectable) && !w.Exact {
+		switch {
+		case !figure.Finite(w.Detectable) || w.Exact:
+		case *w.Detectable >= 1 && len(w.Values) > 0 && figure.Finite(w.Values[0].Median):
+			// A share of next to nothing, as what a baseline leaves, tells less than
+			// the amount does.
+			amounts[w.Label] = max(amounts[w.Label], *w.Detectable*math.Abs(*w.Values[0].Median))
+			units[w.Label] = w.Unit
+		default:
 			largest[w.Label] = max(largest[w.Label], *w.Detectable)
+			units[w.Label] = w.Unit
 		}
 	}
 	noun := "row"
@@ -238,8 +247,20 @@ func (r *renderer) unchanged() []string {
 	}
 	text := "No change in " + count(len(list), noun)
 	var seen []string
-	for _, m := range slices.SortedFunc(maps.Keys(largest), rows.CompareMetrics) {
-		seen = append(seen, plain.Cut(m, 16)+" "+figure.Share(largest[m]))
+	for _, m := range slices.SortedFunc(maps.Keys(units), rows.CompareMetrics) {
+		said := plain.Cut(m, 16)
+		if share, ok := largest[m]; ok {
+			said += " " + figure.Share(share)
+		}
+		if amount, ok := amounts[m]; ok {
+			s := figure.ScaleFor(units[m], amount)
+			near := strings.TrimSpace(figure.Plain(amount/s.Factor, 0)+" "+s.Unit) + " near 0"
+			if _, both := largest[m]; both {
+				near = "(" + near + ")"
+			}
+			said += " " + near
+		}
+		seen = append(seen, said)
 	}
 	if len(seen) == 0 {
 		return []string{text + "."}
