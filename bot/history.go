@@ -42,6 +42,15 @@ func (c *historyCommand) Run(ctx context.Context, t *terminal) error {
 		}
 	}
 	if len(points) == 0 {
+		if c.Metric != "" {
+			all, err := s.History(ctx, c.Benchmark, "", since)
+			if err != nil {
+				return err
+			}
+			if len(all) > 0 {
+				return usage(fmt.Errorf("%s has no metric %q in store %s: it has %s", c.Benchmark, c.Metric, s.Path(), metricsOf(all)))
+			}
+		}
 		names, err := s.Benchmarks(ctx)
 		if err != nil {
 			return err
@@ -56,6 +65,18 @@ func (c *historyCommand) Run(ctx context.Context, t *terminal) error {
 		return html.History(t.stdout, strings.TrimSpace(c.Benchmark+" "+c.Metric), tracks)
 	}
 	return history.Text(t.stdout, tracks)
+}
+
+// metricsOf names the metrics of some points, by name.
+func metricsOf(points []store.Point) string {
+	var names []string
+	for _, p := range points {
+		if !slices.Contains(names, p.Metric) {
+			names = append(names, p.Metric)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 func isCPU(p store.Point) bool { return p.Metric == bench.CPU.Name }

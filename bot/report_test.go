@@ -147,7 +147,7 @@ func TestHistory(t *testing.T) {
 		{"json", []string{"hash", "--format", "json"}, 0, `"change": 0.05`, 0},
 		{"html", []string{"hash", "--format", "html"}, 0, "<svg ", 0},
 		{"no such benchmark", []string{"hsah"}, statusUsage, "it has hash, scan", 0},
-		{"no such metric", []string{"hash", "--metric", "joules"}, statusUsage, "no figures of hash joules", 0},
+		{"no such metric", []string{"hash", "--metric", "joules"}, statusUsage, "hash has no metric \"joules\"", 0},
 		{"too late", []string{"hash", "--since", "2030-01-01"}, statusUsage, "since 2030-01-01", 0},
 		{"no time", []string{"hash", "--since", "yesterday"}, statusUsage, "neither a day like", 0},
 	} {

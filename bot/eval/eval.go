@@ -170,7 +170,11 @@ func (r *run) open(ctx context.Context, in Input) (err error) {
 		return err
 	}
 	if in.Series == nil && len(r.stack.Steps) == 0 && r.CompareParam == "" {
-		return &InputError{fmt.Errorf("no commits in %s..%s; the base comes first: did you mean %[2]s..%[1]s?", in.From, in.To)}
+		why := "both name the same commit"
+		if turned, err := r.repo.Range(ctx, in.To, in.From); err == nil && len(turned.Steps) > 0 {
+			why = fmt.Sprintf("the base comes first: did you mean %s..%s?", in.To, in.From)
+		}
+		return &InputError{fmt.Errorf("no commits in %s..%s; %s", in.From, in.To, why)}
 	}
 	return r.prepare(ctx, in)
 }
