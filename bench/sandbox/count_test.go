@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,5 +144,36 @@ func TestCounterOutOfReach(t *testing.T) {
 	}
 	if !strings.Contains(said[1], "Permission denied") || !strings.Contains(said[1], "-1 Operation not permitted") {
 		t.Errorf("the program says %q", said[1])
+	}
+}
+
+// BenchmarkCount is what counting costs a run of `true`, and a shell that starts 200
+// programs, both with Peaks: the median of neighbouring runs' ratios. The event is one
+// that the kernel counts.
+func BenchmarkCount(b *testing.B) {
+	r := start(b, openBoxed(b), Box{})
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"true", []string{"true"}},
+		{"forks", []string{"sh", "-c", "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var wall, cpu []float64
+			for b.Loop() {
+				plain := do(b, r, Command{Args: c.args, Peaks: true})
+				counted := do(b, r, Command{Args: c.args, Peaks: true, Count: &perf.PageFaults})
+				if counted.Uncounted != "" {
+					b.Skip(counted.Uncounted)
+				}
+				wall = append(wall, float64(counted.Wall)/float64(plain.Wall))
+				cpu = append(cpu, float64(counted.User+counted.Sys)/float64(plain.User+plain.Sys))
+			}
+			slices.Sort(wall)
+			slices.Sort(cpu)
+			b.ReportMetric(wall[len(wall)/2], "counted/plain-wall")
+			b.ReportMetric(cpu[len(cpu)/2], "counted/plain-cpu")
+		})
 	}
 }
