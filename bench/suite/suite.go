@@ -29,7 +29,7 @@
 //
 //	[[fixture]]                           # made once, in the folder in which run starts
 //	name = "corpus"                       # found at $FIXTURES/corpus by builds and benchmarks
-//	run = "seq 1 1000000 > numbers"       # sees the fixtures before it, no code of the project
+//	run = "seq 1 1000000 > numbers"       # no code of the project is there; those before it are if it names $FIXTURES
 //	copy = true                           # each run of a benchmark has a fresh copy to write to
 //
 //	[[fixture]]
