@@ -135,6 +135,7 @@ func TestOutputs(t *testing.T) {
 		{"estimates without a name", "criterion", `{"mean":{"point_estimate":1}}`, "error: standard output:1: estimates without a name: print benchmark.json before each estimates.json\n"},
 		{"no name beside the figure", "json:$[*].v name=n", `[{"v": 1}]`, "error: standard output:1: no member \"n\" beside the figure, as name=n asks for\n"},
 		{"two figures without a name", "json:$[*]", `[1, 2]`, "1\t0\tvalue\t1 1\tlower\n1\t1\tvalue\t2 1\tlower\n"},
+		{"blanks in keys, and a unit", "json:$['a b']['c d e'] unit=ms", `{"a b": {"c d e": 3}}`, "1\tresult\twall\t0.003 s\tlower\n"},
 		{"carriage returns", "hyperfine", "Benchmark 1: a\r\n  Time (abs ≡):   1 ms   [User: 1.0 ms, System: 0.0 ms]\r\n",
 			"2\ta\twall\t0.001 s\tlower\n2\ta\tuser\t0.001 s\tlower\n2\ta\tsys\t0 s\tlower\n"},
 	}

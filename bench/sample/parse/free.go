@@ -149,7 +149,8 @@ func newJSON(spec string) (*Parser, error) {
 	left := words[0][1:]
 	// Keys in quotes may hold blanks.
 	for strings.Count(left, "'")%2 == 1 && len(words) > 1 {
-		left, words = left+" "+words[1], append(words[:1], words[2:]...)
+		left += " " + words[1]
+		words = slices.Delete(words, 1, 2)
 	}
 	for left != "" {
 		s, rest, err := pathStep(left)
