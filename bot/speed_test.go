@@ -144,17 +144,16 @@ func applyOpen(b *testing.B, repo string, s posted, series *mbox.Series, checkou
 	if !checkout {
 		return took, nil
 	}
-	dir, at := filepath.Join(b.TempDir(), "src"), s.base
-	if err := r.Checkout(b.Context(), at, dir); err != nil {
+	p := r.Pristine(filepath.Join(b.TempDir(), "src"))
+	if err := p.Update(b.Context(), s.base); err != nil {
 		b.Fatal(err)
 	}
 	for _, step := range st.Steps[:min(30, len(st.Steps))] {
 		start := time.Now()
-		if err := r.Update(b.Context(), at, step.Commit, dir); err != nil {
+		if err := p.Update(b.Context(), step.Commit); err != nil {
 			b.Fatal(err)
 		}
 		next = append(next, time.Since(start))
-		at = step.Commit
 	}
 	return took, next
 }

@@ -57,6 +57,9 @@ func (r *run) build(ctx context.Context) error {
 		}
 	}
 	r.Progress.Done(len(versions), "", 0)
+	if err := r.pristine.Close(); err != nil {
+		return err
+	}
 	return r.keep(ctx, nil)
 }
 
@@ -67,9 +70,7 @@ func (r *run) buildOne(ctx context.Context, f *field, k int, v *bench.Version) (
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return bench.Build{}, err
 	}
-	// In full: most of the cost is in making the files, which a copy of the version
-	// before, brought up to date, would have to do as well.
-	if err := r.repo.Checkout(ctx, r.commit(v.N), filepath.Join(dir, "src")); err != nil {
+	if err := r.pristine.Checkout(ctx, r.commit(v.N), filepath.Join(dir, "src")); err != nil {
 		if why := refused(err); why != nil {
 			return bench.Build{Version: v.N, State: bench.BuildFailed, Dir: dir, LogTail: "not checked out: " + why.Error()}, nil
 		}

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -146,7 +147,7 @@ func open(ctx context.Context, in Input, o Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: o, repo: repo}
+	r := &run{Options: o, repo: repo, pristine: repo.Pristine(filepath.Join(o.WorkDir, "pristine"))}
 	if err := r.open(ctx, in); err != nil {
 		r.close()
 		return nil, err
@@ -155,6 +156,7 @@ func open(ctx context.Context, in Input, o Options) (*run, error) {
 }
 
 func (r *run) close() {
+	r.pristine.Close()
 	r.repo.Close()
 	if r.cache != nil {
 		r.cache.Close()
@@ -230,6 +232,7 @@ func (o Options) defaults() Options {
 type run struct {
 	Options
 	repo     *tree.Repo
+	pristine *tree.Pristine // writes the versions' folders
 	stack    *tree.Stack
 	baseTree string
 	total    int // the m of n/m

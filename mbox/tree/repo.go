@@ -4,7 +4,7 @@
 // one for each patch. It stands behind mbox/series on the path and before the
 // builds.
 //
-//	mbox.Series --Base--> mbox.Base --Apply--> Stack --Checkout, Update--> files
+//	mbox.Series --Base--> mbox.Base --Apply--> Stack --Pristine--> files
 //
 // The user's repository is only read. New blobs, trees and commits live in the
 // memory of a Repo and are gone with it. A patch that does not apply is part of
@@ -60,18 +60,13 @@ func Open(dir string) (*Repo, error) {
 // Close frees the files that are open. The new objects are gone.
 func (r *Repo) Close() error { return r.objects.Close() }
 
-// Checkout writes all files of a commit into dir, which is made if it is missing
-// and must be empty: see package checkout. A name or link that must not be
-// written gives a *PathError or *LinkError.
-func (r *Repo) Checkout(ctx context.Context, commit, dir string) error {
-	return checkout.Checkout(ctx, r.objects, commit, dir)
-}
+// Pristine writes versions into folders; it keeps the files of the last one in a
+// folder of its own: see package checkout.
+type Pristine = checkout.Pristine
 
-// Update makes a folder that holds the files of one commit hold those of another:
-// see package checkout.
-func (r *Repo) Update(ctx context.Context, from, to, dir string) error {
-	return checkout.Update(ctx, r.objects, from, to, dir)
-}
+// Pristine makes a Pristine that keeps its files in dir, which belongs to it alone.
+// A name or link that must not be written gives a *PathError or *LinkError.
+func (r *Repo) Pristine(dir string) *Pristine { return checkout.New(r.objects, dir) }
 
 // Tree gives the full hex id of a commit's tree.
 func (r *Repo) Tree(commit string) (string, error) {

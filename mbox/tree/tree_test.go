@@ -306,7 +306,7 @@ func TestCommitObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	if err := r.Checkout(t.Context(), st.Steps[0].Commit, out); err != nil {
+	if err := r.Pristine(filepath.Join(t.TempDir(), "pristine")).Checkout(t.Context(), st.Steps[0].Commit, out); err != nil {
 		t.Fatal(err)
 	}
 	// The same tree and commit, made by git, must have the ids that ours have.
@@ -342,7 +342,7 @@ func TestSubmodule(t *testing.T) {
 		t.Fatalf("%+v", st)
 	}
 	out := t.TempDir()
-	if err := r.Checkout(t.Context(), st.Steps[0].Commit, out); err != nil {
+	if err := r.Pristine(filepath.Join(t.TempDir(), "pristine")).Checkout(t.Context(), st.Steps[0].Commit, out); err != nil {
 		t.Fatal(err)
 	}
 	if names, err := os.ReadDir(filepath.Join(out, "sub")); err != nil || len(names) != 0 {
