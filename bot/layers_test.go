@@ -39,6 +39,7 @@ var layer = map[string]int{
 	"mbox/series/keep":           16, // the part of mbox/series that knows no series
 	"mbox/series/spill":          0,
 	"bench/clone":                0,
+	"bench/unlink":               0,
 	"bench/headline":             15,
 	"bench/fixture":              15,
 	"bench/sample/jsonl":         15,
@@ -57,7 +58,6 @@ var layer = map[string]int{
 	"bench/compare":              20,
 	"bench/claims":               20,
 	"store":                      30,
-	"bot/unlink":                 0,
 	"bot/eval":                   40,
 	"bot/report/plain":           31, // the parts of bot/report that know no evaluation
 	"bot/report/figure":          32,

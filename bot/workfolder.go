@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"patchbench/bot/unlink"
+	"patchbench/bench/unlink"
 )
 
 // workFolder holds one evaluation's checkouts and builds. Its lock is held while

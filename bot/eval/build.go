@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"patchbench/bench"
-	"patchbench/bot/unlink"
+	"patchbench/bench/unlink"
 	"patchbench/mbox/tree"
 )
 

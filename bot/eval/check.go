@@ -13,7 +13,7 @@ import (
 	"patchbench/bench/compare"
 	"patchbench/bench/sample"
 	"patchbench/bench/sandbox"
-	"patchbench/bot/unlink"
+	"patchbench/bench/unlink"
 	"patchbench/mbox/tree"
 	"patchbench/store"
 )

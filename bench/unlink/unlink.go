@@ -7,7 +7,7 @@
 // up in one, without following links. What lies on another file system is left
 // alone, as it was mounted there.
 //
-// It knows nothing of evaluations; which folders may go, bot decides.
+// Which folders may go is not decided here.
 package unlink
 
 import (
