@@ -80,6 +80,7 @@ import (
 	"patchbench/bench/clone"
 	"patchbench/bench/fixture"
 	"patchbench/bench/sandbox"
+	"patchbench/bench/unlink"
 )
 
 // DefaultTimeout bounds a build whose recipe sets no timeout.
@@ -175,7 +176,7 @@ func (b *Builder) build(ctx context.Context, version int, dir string) (bench.Bui
 	}
 	tail, why, err := b.runRecipe(ctx, version, src, out, caches)
 	if version != 0 && len(caches) > 0 {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, "cache")))
+		err = errors.Join(err, unlink.All(filepath.Join(dir, "cache")))
 	}
 	if err != nil {
 		return bench.Build{}, err
@@ -390,7 +391,7 @@ func (b *Builder) Copy(made bench.Build, dir string) (bench.Build, error) {
 // fresh makes an empty folder that the uid of programs can enter, with its
 // parent if need be.
 func fresh(dir string) error {
-	if err := os.RemoveAll(dir); err != nil {
+	if err := unlink.All(dir); err != nil {
 		return err
 	}
 	parent := filepath.Dir(dir)

@@ -31,20 +31,47 @@ const passes = 100
 // That there is no such path is no error. Folders that their owner, the bot's
 // user, cannot enter or write are opened up; other owners' modes are not touched.
 func All(path string) error {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return fmt.Errorf("remove: %w", err)
-	}
-	parent, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	parent, name, err := around(path)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("remove %s: open the folder it is in: %w", path, err)
+		return err
 	}
-	f := os.NewFile(uintptr(parent), filepath.Dir(path))
-	defer f.Close()
-	return At(f, filepath.Base(path))
+	defer parent.Close()
+	return At(parent, name)
+}
+
+// Empty removes all that is in a folder as All does, but not the folder itself,
+// which may be mounted elsewhere. It must be there.
+func Empty(path string) error {
+	parent, name, err := around(path)
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	dir, dev, err := open(int(parent.Fd()), name, path, nil)
+	if err != nil {
+		return fmt.Errorf("empty %s: %w", path, err)
+	}
+	defer dir.Close()
+	if err := (&remover{top: dir, dev: dev}).empty(); err != nil {
+		return fmt.Errorf("empty %s: %w", path, err)
+	}
+	return nil
+}
+
+// around opens the folder that a path's last name is in.
+func around(path string) (parent *os.File, name string, err error) {
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, "", fmt.Errorf("remove: %w", err)
+	}
+	fd, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, "", fmt.Errorf("remove %s: open the folder it is in: %w", path, err)
+	}
+	return os.NewFile(uintptr(fd), filepath.Dir(path)), filepath.Base(path), nil
 }
 
 // At removes name in the folder parent as All does. The error names the first

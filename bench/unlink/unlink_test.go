@@ -327,3 +327,32 @@ func chmod(t *testing.T, path string, mode os.FileMode) {
 		t.Fatal(err)
 	}
 }
+
+// Empty leaves the folder, and makes room in one that its owner cannot enter.
+func TestEmpty(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dir")
+	mkdir(t, filepath.Join(dir, "a", "b"))
+	write(t, filepath.Join(dir, "a", "b", "file"))
+	if err := os.Symlink("a", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chmod(t, filepath.Join(dir, "a", "b"), 0)
+	chmod(t, dir, 0)
+	if err := Empty(dir); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(dir)
+	if err != nil || !os.SameFile(before, after) {
+		t.Fatalf("the folder itself: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if err := Empty(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no folder: %v", err)
+	}
+}
