@@ -31,7 +31,7 @@ func (j *judge) twins(c *bench.Comparison) {
 	}
 	l := levelsOf(t.aligned(span{0, 2}), t.n, 2, ones(make([]float64, t.n)))
 	by := j.change(l.level[1]-l.level[0], 0)
-	why := fmt.Sprintf("base and its equal twin differ by %+.1f %% (p = %.2g)", 100*by, p)
+	why := fmt.Sprintf("base and a second copy of it differ by %+.1f %% (p = %.2g)", 100*by, p)
 	c.Warnings = append(c.Warnings, why)
 	for i := range c.Steps {
 		withdraw(&c.Steps[i], why)

@@ -243,3 +243,9 @@ func line(head string, told []finding) string {
 		}
 	}
 }
+
+// Incomplete is the headline of a series of which received of total patches came
+// and the first ones, measured in number, were evaluated; line is what Of says.
+func Incomplete(received, total, measured int, line string) string {
+	return fmt.Sprintf("incomplete, %d of %d patches came; in the first %d, %s", received, total, measured, line)
+}

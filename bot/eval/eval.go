@@ -390,7 +390,7 @@ func (r *run) finish(ctx context.Context) (*store.Evaluation, error) {
 // summary is the verdict and the headline: what compare says of the figures, with
 // what kept the series from being evaluated as a whole put before it.
 func (r *run) summary() (bench.Verdict, string) {
-	verdict, headline := headline.Of(r.e.Versions, r.e.Results, r.e.Failures)
+	verdict, line := headline.Of(r.e.Versions, r.e.Results, r.e.Failures)
 	var why string
 	switch c := r.stack.Conflict; {
 	case c != nil:
@@ -401,11 +401,14 @@ func (r *run) summary() (bench.Verdict, string) {
 		return bench.FailedSeries, fmt.Sprintf("failed: incomplete: %d of %d patches came", r.e.Series.Received, r.total)
 	case r.e.Stopped == store.StoppedInterrupted && r.e.Rounds == 0:
 		return bench.Unclear, "unclear: interrupted before the first round was complete"
+	case r.e.Series != nil && len(r.e.Series.Missing) > 0:
+		// Nobody should merge on the word of a part.
+		return verdict, headline.Incomplete(r.e.Series.Received, r.total, len(r.e.Versions)-1, line)
 	default:
-		return verdict, headline
+		return verdict, line
 	}
 	if len(r.e.Versions) > 1 {
-		why += "; before it, " + headline
+		why += "; before it, " + line
 	}
 	return bench.FailedSeries, why
 }

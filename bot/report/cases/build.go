@@ -56,6 +56,9 @@ func New(headline string, verdict bench.Verdict, subjects ...string) Builder {
 // Judged gives the evaluation the verdict and the headline that its figures have.
 func (b Builder) Judged() Builder {
 	b.Verdict, b.Headline = headline.Of(b.Versions, b.Results, b.Failures)
+	if s := b.Series; s != nil && len(s.Missing) > 0 {
+		b.Headline = headline.Incomplete(s.Received, s.Total, len(b.Versions)-1, b.Headline)
+	}
 	return b
 }
 

@@ -421,7 +421,7 @@ var All = map[string]func() Builder{
 	"withdrawn": func() Builder {
 		b := New("", "", five...)
 		kit(b, map[int]float64{2: 0.021}, nil)
-		const why = "base and its equal twin differ by +1.9 % (p = 0.0003)"
+		const why = "base and a second copy of it differ by +1.9 % (p = 0.0003)"
 		for i := range 2 {
 			c := &b.Results[i]
 			c.Warnings = []string{why}

@@ -116,6 +116,7 @@ func (t *Track) changes(margin float64) []Change {
 	} else {
 		cuts = split(values, 0, rand.New(rand.NewPCG(1, uint64(len(values)))))
 		slices.Sort(cuts)
+		refine(values, cuts)
 	}
 	all := []Change{}
 	bounds := append(append([]int{0}, cuts...), len(values))
@@ -163,6 +164,51 @@ func split(values []float64, offset int, random *rand.Rand) []int {
 		cuts = append(cuts, split(values[bounds[i]:bounds[i+1]], offset+bounds[i], random)...)
 	}
 	return cuts
+}
+
+// refine puts each cut where it parts its neighbours best: ranks over more than
+// two levels, by which it was found, are too flat to say where.
+func refine(values []float64, cuts []int) {
+	bounds := append(append([]int{0}, cuts...), len(values))
+	// Moved cuts move their neighbours; a few turns settle them.
+	for range len(cuts) + 2 {
+		moved := false
+		for i := 1; i+1 < len(bounds); i++ {
+			from, to := bounds[i-1], bounds[i+1]
+			if at := from + parting(ranksOf(values[from:to]), bounds[i]-from); at != bounds[i] {
+				bounds[i], moved = at, true
+			}
+		}
+		if !moved {
+			break
+		}
+	}
+	copy(cuts, bounds[1:])
+}
+
+// parting is the place that parts ranks into two with the largest difference of
+// their means; at is where they are parted now, and stays unless another is better.
+func parting(ranks []float64, at int) int {
+	n, total := len(ranks), 0.0
+	for _, r := range ranks {
+		total += r
+	}
+	size := func(k int, sum float64) float64 {
+		d := sum/float64(k) - (total-sum)/float64(n-k)
+		return d * d * float64(k) * float64(n-k)
+	}
+	var most, sum float64
+	for _, r := range ranks[:at] {
+		sum += r
+	}
+	most, sum = size(at, sum)*(1+1e-12), 0
+	for k := 1; k < n; k++ {
+		sum += ranks[k-1]
+		if s := size(k, sum); k >= leastRun && n-k >= leastRun && s > most {
+			at, most = k, s
+		}
+	}
+	return at
 }
 
 // best is the stretch from..to-1 whose mean rank differs most from that of all

@@ -87,6 +87,8 @@ func TestChanges(t *testing.T) {
 		{"equal figures", []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, nil},
 		{"one step", join(noisy(1, 10, 1), noisy(2, 10, 1.05)), []int{10}},
 		{"up and down again", join(noisy(1, 10, 1), noisy(2, 10, 1.05), noisy(3, 10, 1)), []int{10, 20}},
+		{"three levels", join(noisy(4, 8, 1), noisy(5, 8, 1.055), noisy(6, 8, 0.97)), []int{8, 16}},
+		{"three levels upwards", join(noisy(7, 9, 1), noisy(8, 9, 1.03), noisy(9, 9, 1.08)), []int{9, 18}},
 		{"an outlier is no step", join(noisy(1, 10, 1), []float64{1.5}, noisy(2, 10, 1)), nil},
 		{"too few to tell", []float64{1, 1.001, 0.999, 1.05, 1.051}, nil},
 		{"below the margin", join(noisy(1, 30, 1), noisy(2, 30, 1.006)), nil},
