@@ -28,11 +28,11 @@ import (
 
 // measureFlags say how to measure.
 type measureFlags struct {
-	Rounds     int           `placeholder:"N" help:"Exactly N rounds. Default: until every row is decided, 80 at most."`
-	Budget     time.Duration `placeholder:"10m" help:"Time for measuring, builds not counted. Default: 10m, or none with --rounds."`
-	Benchmarks string        `placeholder:"REGEX" help:"Only the benchmarks whose name, with its parameters as in grep{n=100}, matches."`
-	Seed       *uint64       `placeholder:"N" help:"Seed of the order of runs and of the tests. Default: a new one."`
-	Margin     float64       `default:"1" placeholder:"PERCENT" help:"Changes below this many percent count as the same. Default: 1."`
+	Rounds     rounds  `placeholder:"N" help:"Exactly N rounds. Default: until every row is decided, 80 at most."`
+	Budget     budget  `placeholder:"10m" help:"Time for measuring, builds not counted. Default: 10m, or none with --rounds."`
+	Benchmarks string  `placeholder:"REGEX" help:"Only the benchmarks whose name, with its parameters as in grep{n=100}, matches."`
+	Seed       *uint64 `placeholder:"N" help:"Seed of the order of runs and of the tests. Default: a new one."`
+	Margin     float64 `default:"1" placeholder:"PERCENT" help:"Changes below this many percent count as the same. Default: 1."`
 	placeFlags
 }
 
@@ -46,14 +46,36 @@ type placeFlags struct {
 // check refuses values that cannot be meant.
 func (f *measureFlags) check() error {
 	switch {
-	case f.Rounds < 0 || f.Rounds > 10000:
-		return usage(fmt.Errorf("--rounds %d: must be 1 to 10000", f.Rounds))
-	case f.Budget < 0:
-		return usage(fmt.Errorf("--budget %v: must not be negative", f.Budget))
 	case f.SandboxUID < 0:
 		return usage(fmt.Errorf("--sandbox-uid %d: must be a user id above 0", f.SandboxUID))
 	}
 	return checkMargin(f.Margin)
+}
+
+// rounds is a number of rounds as somebody gives it; 0 is none given.
+type rounds int
+
+// UnmarshalText reads a number from 1 to 10000.
+func (r *rounds) UnmarshalText(text []byte) error {
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < 1 || n > 10000 {
+		return fmt.Errorf("%q: must be a number from 1 to 10000", text)
+	}
+	*r = rounds(n)
+	return nil
+}
+
+// budget is a length of time as somebody gives it; 0 is none given.
+type budget time.Duration
+
+// UnmarshalText reads a duration above 0.
+func (b *budget) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q: must be a time above 0, as 90s or 10m", text)
+	}
+	*b = budget(d)
+	return nil
 }
 
 // checkMargin refuses what is no margin in percent, NaN too.
@@ -97,7 +119,7 @@ func (c *evalCommand) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	o := eval.Options{Repo: c.Repo, Base: c.Base, Branch: c.Branch, Fuzz: int(c.Fuzz), Resume: c.Resume, EndsFirst: c.Ends, CompareParam: c.Values,
-		Rounds: c.Rounds, Budget: c.Budget, Seed: c.seed(), Margin: c.Margin / 100}
+		Rounds: int(c.Rounds), Budget: time.Duration(c.Budget), Seed: c.seed(), Margin: c.Margin / 100}
 	if c.Resume != "" && c.Seed == nil {
 		o.Seed = 0 // the record's
 	}
@@ -180,9 +202,9 @@ func (c *evalCommand) again(seed uint64, in eval.Input, base mbox.Base) string {
 	add("--suite", c.Suite)
 	add("--compare-param", c.Values)
 	add("--benchmarks", c.Benchmarks)
-	add("--rounds", number(c.Rounds))
+	add("--rounds", number(int(c.Rounds)))
 	if c.Budget > 0 {
-		add("--budget", shortDuration(c.Budget))
+		add("--budget", shortDuration(time.Duration(c.Budget)))
 	}
 	if c.Margin != 1 {
 		add("--margin", strconv.FormatFloat(c.Margin, 'g', -1, 64))
@@ -271,6 +293,10 @@ func (f *placeFlags) place(o *eval.Options) (func(), error) {
 		o.Fixtures = filepath.Join(filepath.Dir(w.dir), "patchbench-fixtures-"+strconv.Itoa(os.Geteuid()))
 	}
 	o.Sandbox = sandbox.Options{UID: f.SandboxUID, Unsafe: f.Unsafe}
+	if err := w.admit(o.Sandbox.RunsAs()); err != nil {
+		w.remove()
+		return nil, err
+	}
 	return w.remove, nil
 }
 

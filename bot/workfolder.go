@@ -74,8 +74,9 @@ func (w *workFolder) prepare() (err error) {
 	if w.self, err = openOurs(w.parent, filepath.Base(w.dir)); err != nil {
 		return err
 	}
-	// The uid that programs run under passes through, but cannot list.
-	if err := w.self.Chmod(0o711); err != nil {
+	// Whatever the umask lets others do: what is checked out may be nobody's but
+	// this user's.
+	if err := w.self.Chmod(0o700); err != nil {
 		return err
 	}
 	// Locked under another name first: a lock that is there is held, or left.
@@ -99,6 +100,18 @@ func (w *workFolder) prepare() (err error) {
 	}
 	// Whatever the umask takes away.
 	return os.Chmod(w.work, 0o711)
+}
+
+// admit lets the uid that programs run under pass through, if it is not this
+// user's: by its group, since all others stay out. It cannot list what is there.
+func (w *workFolder) admit(uid int) error {
+	if uid == os.Geteuid() {
+		return nil
+	}
+	if err := w.self.Chown(-1, uid); err != nil {
+		return err
+	}
+	return w.self.Chmod(0o710)
 }
 
 // remove removes the folder and lets go of it. The lock goes last: a folder that

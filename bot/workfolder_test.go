@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -31,10 +33,28 @@ func TestWorkFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{used.dir, used.work} {
-		if info, err := os.Stat(dir); err != nil || info.Mode() != os.ModeDir|0o711 {
-			t.Errorf("%s: %v, %v, want a folder that all may pass through", dir, info.Mode(), err)
+	access := func(uid int) string {
+		t.Helper()
+		if err := used.admit(uid); err != nil {
+			t.Fatal(err)
 		}
+		info, err := os.Stat(used.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		group := info.Sys().(*syscall.Stat_t).Gid
+		return fmt.Sprintf("%v %v", info.Mode(), group == 64000)
+	}
+	if got := access(os.Geteuid()); got != "drwx------ false" {
+		t.Errorf("%s, want a folder that this user alone may pass through", got)
+	}
+	if os.Geteuid() == 0 {
+		if got := access(64000); got != "drwx--x--- true" {
+			t.Errorf("%s, want a folder that one group may pass through", got)
+		}
+	}
+	if info, err := os.Stat(used.work); err != nil || info.Mode() != os.ModeDir|0o711 {
+		t.Errorf("%v, %v, want a folder that all may pass through who get there", info.Mode(), err)
 	}
 	left := leave(t, parent)
 	locked := filepath.Join(left.work, "locked")

@@ -85,8 +85,8 @@ func (s *Sandbox) findTools() {
 		}
 		root, why := toolRoot(real)
 		if root != "" && os.Geteuid() == 0 {
-			if at := unreachable(root, s.uid()); at != "" {
-				why = fmt.Sprintf("uid %d cannot enter %s", s.uid(), at)
+			if at := unreachable(root, s.opts.RunsAs()); at != "" {
+				why = fmt.Sprintf("uid %d cannot enter %s", s.opts.RunsAs(), at)
 			}
 		}
 		if why != "" {
@@ -103,17 +103,6 @@ func (s *Sandbox) findTools() {
 }
 
 func onSystemPath(dir string) bool { return strings.Contains(":"+systemPath+":", ":"+dir+":") }
-
-// uid is the one that programs run under, known before Facts are complete.
-func (s *Sandbox) uid() int {
-	switch {
-	case os.Geteuid() != 0 || s.opts.Unsafe:
-		return os.Geteuid()
-	case s.opts.UID != 0:
-		return s.opts.UID
-	}
-	return firstUID + s.opts.Slot
-}
 
 // toolRoot gives the folder that must be shown for the programs in bin to work,
 // or why it is not known.
@@ -146,7 +135,7 @@ func isDir(path string) bool {
 }
 
 // unreachable names the first folder on the way to path, or path itself, that a
-// process of uid and no groups may not enter; "" when there is none.
+// process of uid and the group of that number alone may not enter; "" when there is none.
 func unreachable(path string, uid int) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -163,8 +152,11 @@ func unreachable(path string, uid int) string {
 			return ""
 		}
 		bit := os.FileMode(0o001)
-		if info.Sys().(*syscall.Stat_t).Uid == uint32(uid) {
+		switch st := info.Sys().(*syscall.Stat_t); uint32(uid) {
+		case st.Uid:
 			bit = 0o100
+		case st.Gid:
+			bit = 0o010
 		}
 		if info.Mode()&bit == 0 {
 			return filepath.Clean(at)

@@ -354,3 +354,37 @@ func TestOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreachable looks at a folder from outside, by its owner, group and mode.
+func TestUnreachable(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may give folders away")
+	}
+	dir := filepath.Join(workDir(t), "dir")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		mode     os.FileMode
+		uid, gid int
+		want     bool // that firstUID may enter
+	}{
+		{0o711, 0, 0, true},
+		{0o710, 0, 0, false},
+		{0o710, 0, firstUID, true},
+		{0o701, 0, firstUID, false},
+		{0o700, firstUID, 0, true},
+		{0o077, firstUID, firstUID, false},
+	} {
+		err := os.Chown(dir, tt.uid, tt.gid)
+		if err == nil {
+			err = os.Chmod(dir, tt.mode)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := unreachable(dir, firstUID); (at == "") != tt.want || at != "" && at != dir {
+			t.Errorf("%v of %d and group %d: cannot enter %q", tt.mode, tt.uid, tt.gid, at)
+		}
+	}
+}

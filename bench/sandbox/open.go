@@ -70,10 +70,7 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 func (s *Sandbox) openBox(ctx context.Context) error {
 	if os.Geteuid() == 0 {
 		s.drop = true
-		s.facts.UID = s.opts.UID
-		if s.facts.UID == 0 {
-			s.facts.UID = firstUID + s.opts.Slot
-		}
+		s.facts.UID = s.opts.RunsAs()
 		if s.facts.UID < 1 {
 			return fmt.Errorf("%w: programs cannot run under uid %d; give another one", ErrNone, s.facts.UID)
 		}

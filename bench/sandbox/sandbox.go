@@ -29,6 +29,7 @@ package sandbox
 
 import (
 	"errors"
+	"os"
 	"time"
 
 	"patchbench/bench/sandbox/runner"
@@ -58,6 +59,18 @@ type Options struct {
 	// Path lists the folders, separated by colons, in which toolchains outside
 	// /usr are looked for; "" means the bot's own PATH.
 	Path string
+}
+
+// RunsAs is the uid that programs run under, and when the bot is root the number of
+// their only group too.
+func (o Options) RunsAs() int {
+	switch {
+	case os.Geteuid() != 0 || o.Unsafe:
+		return os.Geteuid()
+	case o.UID != 0:
+		return o.UID
+	}
+	return firstUID + o.Slot
 }
 
 // Facts say what kind of sandbox programs run in, for the record.
