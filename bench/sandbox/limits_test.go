@@ -112,7 +112,7 @@ func TestRoom(t *testing.T) {
 	}
 	s := openBoxed(t)
 	disk := workDir(t)
-	if err := unix.Mount("small", disk, "tmpfs", 0, "size=8m,mode=711"); err != nil {
+	if err := unix.Mount("small", disk, "tmpfs", 0, "size=8m,nr_inodes=5000,mode=711"); err != nil {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }) // all that can be done
@@ -127,13 +127,14 @@ func TestRoom(t *testing.T) {
 	r := start(t, s, Box{Mounts: []Mount{{Host: dir, Inside: "/build/src", Write: true}}})
 	// A fiftieth must be left of 8 MiB.
 	const full = "disk full: less than 167772 bytes left in /build/src"
+	const many = "disk full: less than room for 100 files left in /build/src"
 	remove := func(t *testing.T, pattern string) {
 		files, err := filepath.Glob(filepath.Join(disk, pattern))
 		if err != nil || len(files) == 0 {
 			t.Errorf("nothing was written: %v", err)
 		}
 		for _, f := range files {
-			if err := os.Remove(f); err != nil {
+			if err := os.RemoveAll(f); err != nil {
 				t.Error(err)
 			}
 		}
@@ -145,6 +146,8 @@ func TestRoom(t *testing.T) {
 		{"and it fails", "cat /dev/zero >x", full},
 		{"and it goes on", "cat /dev/zero >x; sleep 100000", full},
 		{"in many files", "i=0; while head -c 100000 /dev/zero >x$i; do i=$((i+1)); done; sleep 100000", full},
+		{"in empty files", "mkdir x; cd x; seq 5000 | xargs touch", many},
+		{"in folders, and it goes on", "mkdir x; cd x; seq 5000 | xargs mkdir || sleep 100000", many},
 		{"nearly", "head -c 8000000 /dev/zero >x", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

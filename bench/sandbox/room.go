@@ -17,6 +17,9 @@ const (
 	// fiftieth of a small one: enough to end a run, to keep its record and for other
 	// boxes to go on.
 	mostReserve = 512 << 20
+	// mostNames is the same for the number of files, of which many file systems have
+	// no end.
+	mostNames = 100_000
 	// lookInterval is how often it is looked at how much is left.
 	lookInterval = 200 * time.Millisecond
 )
@@ -25,9 +28,21 @@ const (
 // the kernel's to bound; how much is written here the bot watches.
 type room struct {
 	Mount
-	reserve int64 // bytes
-	before  int64 // what was left when the run began
+	reserve supply
+	before  supply // what was left when the run began
+	scant   supply // what was left when that was found to be less than the reserve
 }
+
+// supply is what a file system has to give.
+type supply struct {
+	bytes int64
+	files int64
+}
+
+// endless is that of one that is not known to come to an end.
+const endless = 1<<63 - 1
+
+func (a supply) less(b supply) bool { return a.bytes < b.bytes || a.files < b.files }
 
 // roomsOf lists the writable mounts of a box.
 func roomsOf(b Box) ([]room, error) {
@@ -40,25 +55,32 @@ func roomsOf(b Box) ([]room, error) {
 		if err := unix.Statfs(m.Host, &st); err != nil {
 			return nil, fmt.Errorf("mount at %s: how much room is left: %w", m.Inside, err)
 		}
-		rooms = append(rooms, room{Mount: m, reserve: min(mostReserve, int64(st.Blocks)*st.Bsize/50)})
+		reserve := supply{min(mostReserve, int64(st.Blocks)*st.Bsize/50), min(mostNames, int64(st.Files)/50)}
+		rooms = append(rooms, room{Mount: m, reserve: reserve})
 	}
 	return rooms, nil
 }
 
-// left is how many bytes can still be written; all there are when the folder is
-// gone, which is for others to say.
-func (m *room) left() int64 {
+// left is what can still be written; all there is when the folder is gone, which is
+// for others to say.
+func (m *room) left() supply {
 	var st unix.Statfs_t
 	if err := unix.Statfs(m.Host, &st); err != nil {
-		return 1<<63 - 1
+		return supply{endless, endless}
 	}
-	return int64(st.Bavail) * st.Bsize
+	left := supply{int64(st.Bavail) * st.Bsize, int64(st.Ffree)}
+	if st.Files == 0 {
+		left.files = endless
+	}
+	return left
 }
 
 // scarce gives the first file system with less than its reserve, nil if none has.
 func (r *Runner) scarce() *room {
 	for i := range r.rooms {
-		if m := &r.rooms[i]; m.left() < m.reserve {
+		m := &r.rooms[i]
+		if left := m.left(); left.less(m.reserve) {
+			m.scant = left
 			return m
 		}
 	}
@@ -71,28 +93,41 @@ func (r *Runner) enterRooms() error {
 	for i := range r.rooms {
 		m := &r.rooms[i]
 		m.before = m.left()
-		if m.before < m.reserve {
-			return fmt.Errorf("less than %s is left on the file system of %s; make room there", runner.Size(m.reserve), m.Host)
+		if m.before.less(m.reserve) {
+			return fmt.Errorf("less than %s is left on the file system of %s; make room there", m.short(m.before), m.Host)
 		}
 	}
 	return nil
+}
+
+// short names the reserve that what is left is less than.
+func (m *room) short(left supply) string {
+	if left.bytes < m.reserve.bytes {
+		return runner.Size(m.reserve.bytes)
+	}
+	return fmt.Sprintf("room for %d files", m.reserve.files)
 }
 
 // nameRoom says in the result that the program has filled m, where less than the
 // reserve is left. If it was not this program that did, that is our problem.
 func (m *room) nameRoom(res *Result, began time.Time) error {
 	// The kernel sets these times by a clock that may lag by some milliseconds.
-	if writtenSince(m.Host, began.Add(-time.Second)) < (m.before-m.reserve)/2 {
+	written := writtenSince(m.Host, began.Add(-time.Second))
+	others := written.files < (m.before.files-m.reserve.files)/2
+	if m.scant.bytes < m.reserve.bytes {
+		others = written.bytes < (m.before.bytes-m.reserve.bytes)/2
+	}
+	if others {
 		return fmt.Errorf("the file system of %s is full, and not by this program; make room there", m.Host)
 	}
-	res.Limit = "disk full: less than " + runner.Size(m.reserve) + " left in " + m.Inside
+	res.Limit = "disk full: less than " + m.short(m.scant) + " left in " + m.Inside
 	res.Status, res.Signal = -1, ""
 	return nil
 }
 
-// writtenSince sums up what is held by the files in dir that were changed since
-// then: no program can set that time. What cannot be looked at does not count.
-func writtenSince(dir string, since time.Time) (bytes int64) {
+// writtenSince sums up the files in dir that were changed since then, and what they
+// hold: no program can set that time. What cannot be looked at does not count.
+func writtenSince(dir string, since time.Time) (written supply) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error { // gives no error
 		if err != nil {
 			return fs.SkipDir
@@ -102,9 +137,10 @@ func writtenSince(dir string, since time.Time) (bytes int64) {
 			return nil
 		}
 		if st := info.Sys().(*syscall.Stat_t); !time.Unix(st.Ctim.Unix()).Before(since) {
-			bytes += st.Blocks * 512
+			written.bytes += st.Blocks * 512
+			written.files++
 		}
 		return nil
 	})
-	return bytes
+	return written
 }
