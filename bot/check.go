@@ -12,23 +12,23 @@ import (
 )
 
 type checkCommand struct {
-	Repo       string        `default:"." placeholder:"DIR" help:"The git repository; it is only read. Default: this folder."`
-	Base       string        `placeholder:"REV" help:"The commit to try the suite on. Default: HEAD."`
-	Suite      string        `placeholder:"FILE" help:"The suite file. Default: .patchbench.toml, bench.toml or suite.toml of the base."`
-	Benchmarks string        `placeholder:"REGEX" help:"Only the benchmarks whose name, with its parameters as in grep{n=100}, matches."`
-	Rounds     int           `placeholder:"N" help:"Rounds of two equal builds; more tell the noise better. Default: 5."`
-	Budget     time.Duration `placeholder:"2m" help:"Time for these rounds; builds and one run of each benchmark are not counted. Default: 2m."`
-	JSON       bool          `name:"json" help:"Print JSON and nothing else."`
+	Repo       string `default:"." placeholder:"DIR" help:"The git repository; it is only read. Default: this folder."`
+	Base       string `placeholder:"REV" help:"The commit to try the suite on. Default: HEAD."`
+	Suite      string `placeholder:"FILE" help:"The suite file. Default: .patchbench.toml, bench.toml or suite.toml of the base."`
+	Benchmarks string `placeholder:"REGEX" help:"Only the benchmarks whose name, with its parameters as in grep{n=100}, matches."`
+	Rounds     rounds `placeholder:"N" help:"Rounds of two equal builds; more tell the noise better. Default: 5."`
+	Budget     budget `placeholder:"2m" help:"Time for these rounds; builds and one run of each benchmark are not counted. Default: 2m."`
+	JSON       bool   `name:"json" help:"Print JSON and nothing else."`
 	placeFlags
 	withFlag
 }
 
 func (c *checkCommand) Run(ctx context.Context, t *terminal) error {
-	flags := measureFlags{Rounds: c.Rounds, Budget: c.Budget, Margin: 1, placeFlags: c.placeFlags}
+	flags := measureFlags{Margin: 1, placeFlags: c.placeFlags}
 	if err := flags.check(); err != nil {
 		return err
 	}
-	o := eval.Options{Repo: c.Repo, Base: c.Base, Rounds: c.Rounds, Budget: c.Budget, Seed: 1}
+	o := eval.Options{Repo: c.Repo, Base: c.Base, Rounds: int(c.Rounds), Budget: time.Duration(c.Budget), Seed: 1}
 	var err error
 	if o.Benchmarks, err = pattern(c.Benchmarks); err != nil {
 		return err

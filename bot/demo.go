@@ -54,7 +54,7 @@ func (c *demoCommand) Run(ctx context.Context, t *terminal) error {
 	eval := evalCommand{
 		mailFlags:    mailFlags{Files: []string{filepath.Join(dir, "series.mbox")}},
 		repoFlags:    repoFlags{Repo: filepath.Join(dir, "repo")},
-		measureFlags: measureFlags{Budget: demoBudget, Seed: c.Seed, Margin: 1, placeFlags: placeFlags{Unsafe: unsafe}},
+		measureFlags: measureFlags{Budget: budget(demoBudget), Seed: c.Seed, Margin: 1, placeFlags: placeFlags{Unsafe: unsafe}},
 		storeFlag:    storeFlag{Store: filepath.Join(dir, "bot.db")},
 		formatFlag:   c.formatFlag,
 		Out:          filepath.Join(dir, "out"),

@@ -138,7 +138,7 @@ func openBase(ctx context.Context, o Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: o, repo: repo}
+	r := newRun(o, repo)
 	base, err := repo.Base(nil, o.Base, o.Branch)
 	if err == nil {
 		r.stack = &tree.Stack{Base: base}

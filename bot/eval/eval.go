@@ -147,12 +147,16 @@ func open(ctx context.Context, in Input, o Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: o, repo: repo, pristine: repo.Pristine(filepath.Join(o.WorkDir, "pristine"))}
+	r := newRun(o, repo)
 	if err := r.open(ctx, in); err != nil {
 		r.close()
 		return nil, err
 	}
 	return r, nil
+}
+
+func newRun(o Options, repo *tree.Repo) *run {
+	return &run{Options: o, repo: repo, pristine: repo.Pristine(filepath.Join(o.WorkDir, "pristine"))}
 }
 
 func (r *run) close() {
