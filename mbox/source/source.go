@@ -50,6 +50,7 @@ var ErrEnd = io.EOF
 type Source struct {
 	name        string
 	files       []string // still to open
+	passed      []string // folders that hold mails and are not read, still to tell
 	mails       []stored // still to read
 	reader      *mbox.Reader
 	maxUnpacked int64 // of what is packed, in bytes; 0 is no bound
@@ -80,8 +81,13 @@ func Open(path string, stdin io.Reader) (*Source, error) {
 	if s.files, err = mails(path); err != nil {
 		return nil, inputError(path, err)
 	}
+	s.passed = foldersOfMail(path)
 	if len(s.files) == 0 {
-		return nil, &InputError{Path: path, Reason: "no mails in it (looked for *.patch, *.eml, *.mbox and Maildir cur/ and new/)"}
+		reason := "no mails in it (looked for *.patch, *.eml, *.mbox and Maildir cur/ and new/)"
+		if len(s.passed) > 0 {
+			reason += "; its folder " + filepath.Base(s.passed[0]) + " has some: name that one"
+		}
+		return nil, &InputError{Path: path, Reason: reason}
 	}
 	return s, nil
 }
@@ -98,6 +104,24 @@ func inputError(path string, err error) *InputError {
 		reason = pe.Op + ": " + pe.Err.Error()
 	}
 	return &InputError{Path: path, Reason: reason, Err: err}
+}
+
+// foldersOfMail lists the folders in dir that hold mails of their own, as those of
+// a Maildir++ (.list) do.
+func foldersOfMail(dir string) []string {
+	// Whoever cannot list dir has heard so from mails.
+	entries, _ := os.ReadDir(dir)
+	var list []string
+	for _, e := range entries {
+		name := e.Name()
+		if !e.IsDir() || name == "cur" || name == "new" || name == "tmp" {
+			continue
+		}
+		if files, err := mails(filepath.Join(dir, name)); err == nil && len(files) > 0 {
+			list = append(list, filepath.Join(dir, name))
+		}
+	}
+	return list
 }
 
 // mails lists the mails of a folder by name: those of cur/ and new/ if it is a
@@ -231,7 +255,8 @@ func notMail(head []byte) string {
 }
 
 // Next gives the next message, or a Problem for one that could not be read, or
-// an error, ErrEnd at the end. In a folder a file that is no mail is a Problem.
+// an error, ErrEnd at the end. In a folder a file that is no mail is a Problem,
+// and so is a folder in it that has mails.
 // An empty input ends at once.
 func (s *Source) Next() (*mbox.Message, *mbox.Problem, error) {
 	for {
@@ -241,6 +266,11 @@ func (s *Source) Next() (*mbox.Message, *mbox.Problem, error) {
 			return one.read()
 		}
 		if s.reader == nil {
+			if len(s.files) == 0 && len(s.passed) > 0 {
+				path := s.passed[0]
+				s.passed = s.passed[1:]
+				return nil, &mbox.Problem{Position: path, Error: "a folder in a folder is not read: name it as well if its mails are wanted"}, nil
+			}
 			if len(s.files) == 0 {
 				return nil, nil, ErrEnd
 			}

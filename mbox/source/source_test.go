@@ -51,6 +51,7 @@ func drain(t *testing.T, s *Source) (subjects, problems []string) {
 }
 
 func TestOpen(t *testing.T) {
+	const passed = "a folder in a folder is not read: name it as well if its mails are wanted"
 	two := from + mail("one") + "\n" + from + mail("two") + "\n"
 	for _, tc := range []struct {
 		name     string
@@ -74,6 +75,8 @@ func TestOpen(t *testing.T) {
 		{name: "a folder with something else", files: map[string]string{"a.patch": "diff --git a/x b/x\n", "b.eml": mail("two")}, open: ".",
 			subjects: []string{"two"}, problems: []string{"not an mbox or mail file: a diff without author and message (make it with git format-patch)"}},
 		{name: "Maildir", files: map[string]string{"cur/2.host:2,S": mail("two"), "new/1.host": mail("one"), "tmp/3.host": mail("three"), "cur/.hidden": ""}, open: ".", subjects: []string{"one", "two"}},
+		{name: "folders in a folder", files: map[string]string{"a.patch": mail("one"), "v2/b.patch": mail("two"), "notes/c.txt": "no", ".list/cur/3.host": mail("three")}, open: ".",
+			subjects: []string{"one"}, problems: []string{passed, passed}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -109,7 +112,7 @@ func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"elf": "\x7fELF\x02\x01\x01\x00\x00: \x00\n\n", "yaml": "key: value\nother: thing\n", "text": "Dear all,\n\nhello: you\n",
-		"diff": "--- a/f\n+++ b/f\n", "broken.gz": "\x1f\x8bnot gzip", "empty/notes.txt": "",
+		"diff": "--- a/f\n+++ b/f\n", "broken.gz": "\x1f\x8bnot gzip", "empty/notes.txt": "", "maildirs/.git/new/1.host": mail("one"),
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -127,6 +130,7 @@ func TestOpenRefuses(t *testing.T) {
 		"broken.gz": "broken gzip file: gzip: invalid header",
 		"missing":   "no such file or directory",
 		"empty":     "no mails in it (looked for *.patch, *.eml, *.mbox and Maildir cur/ and new/)",
+		"maildirs":  "no mails in it (looked for *.patch, *.eml, *.mbox and Maildir cur/ and new/); its folder .git has some: name that one",
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(dir, name)
