@@ -92,6 +92,9 @@ func (r *Repo) Apply(ctx context.Context, base mbox.Base, s *mbox.Series, o Opti
 		}
 		step := Step{N: p.patch.N, Subject: p.patch.Subject, Author: p.patch.Author,
 			How: out.how, Notes: append([]string{}, out.notes...)}
+		for _, name := range diff.Withheld(p.patch.Diff) {
+			step.Notes = append(step.Notes, name+" is left as it was: it is binary, and the patch does not hold its contents (hg export --git does)")
+		}
 		for i := range p.files {
 			step.Added += p.files[i].Added
 			step.Deleted += p.files[i].Deleted

@@ -146,6 +146,21 @@ func Parse(text []byte, strip Strip) ([]File, error) {
 	}
 }
 
+// Withheld names the files of which a patch says only that they have changed, as
+// `hg export` without --git does of binary ones. Parse skips them, as hg import does.
+func Withheld(text []byte) (names []string) {
+	header := false
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimRight(line, "\r\n")
+		name, ok := bytes.CutPrefix(line, []byte("Binary file "))
+		if name, has := bytes.CutSuffix(name, []byte(" has changed")); header && ok && has {
+			names = append(names, string(name))
+		}
+		header = bytes.HasPrefix(line, []byte("diff -r "))
+	}
+	return names
+}
+
 func checkLines(text []byte) error {
 	for n := 1; len(text) > 0; n++ {
 		i := bytes.IndexByte(text, '\n')
