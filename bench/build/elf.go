@@ -110,6 +110,12 @@ func (e *elfFile) linked(w io.Writer) error {
 	} else {
 		e.zero = append(e.zero, span{32, 36}, span{48, 52})
 	}
+	// So do its lines about these. Go's linker puts the table into what is loaded.
+	sections, err := e.tableOfSections()
+	if err != nil {
+		return err
+	}
+	e.zero = append(e.zero, sections)
 	for _, p := range e.Progs {
 		fmt.Fprintf(w, "segment %v %v %#x %d %d %d\n", p.Type, p.Flags, p.Vaddr, p.Filesz, p.Memsz, p.Align)
 		if p.Type == elf.PT_LOAD {
@@ -310,23 +316,50 @@ func (e *elfFile) group(w io.Writer, s *elf.Section, symbols []elf.Symbol) error
 	return nil
 }
 
+// head is the file's header.
+func (e *elfFile) head() ([]byte, error) {
+	head := make([]byte, 64)
+	_, err := e.r.ReadAt(head, 0)
+	return head, err
+}
+
+// tableOfSections is where the file says what sections it has.
+func (e *elfFile) tableOfSections() (span, error) {
+	head, err := e.head()
+	if err != nil {
+		return span{}, err
+	}
+	order := binary.ByteOrder(e.ByteOrder)
+	from, entry := uint64(order.Uint32(head[32:])), order.Uint16(head[46:])
+	if e.Class == elf.ELFCLASS64 {
+		from, entry = order.Uint64(head[40:]), order.Uint16(head[58:])
+	}
+	to := from + uint64(entry)*uint64(len(e.Sections))
+	if to < from || to > uint64(e.size) {
+		return span{}, errOdd
+	}
+	return span{int64(from), int64(to)}, nil
+}
+
 // rest writes what stands in the file behind all that the headers name: a
 // program may carry data there.
 func (e *elfFile) rest(w io.Writer) error {
-	head := make([]byte, 64)
-	if _, err := e.r.ReadAt(head, 0); err != nil {
+	head, err := e.head()
+	if err != nil {
 		return err
 	}
-	var segments, sections, end uint64
+	sections, err := e.tableOfSections()
+	if err != nil {
+		return err
+	}
+	var segments uint64
 	order := binary.ByteOrder(e.ByteOrder)
 	if e.Class == elf.ELFCLASS64 {
 		segments = order.Uint64(head[32:]) + uint64(order.Uint16(head[54:]))*uint64(len(e.Progs))
-		sections = order.Uint64(head[40:]) + uint64(order.Uint16(head[58:]))*uint64(len(e.Sections))
 	} else {
 		segments = uint64(order.Uint32(head[28:])) + uint64(order.Uint16(head[42:]))*uint64(len(e.Progs))
-		sections = uint64(order.Uint32(head[32:])) + uint64(order.Uint16(head[46:]))*uint64(len(e.Sections))
 	}
-	end = max(segments, sections)
+	end := max(segments, uint64(sections.to))
 	for _, p := range e.Progs {
 		end = max(end, p.Off+p.Filesz)
 	}
