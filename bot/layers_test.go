@@ -45,6 +45,11 @@ var layer = map[string]int{
 	"bench/sample/jsonl":         15,
 	"bench/sample/plan":          15, // the part of bench/sample that runs nothing
 	"mbox/source":                20,
+	"mbox/source/epoch":          18, // the git repositories of a public-inbox
+	"mbox/source/feed":           21, // the sources that are followed
+	"mbox/source/imap":           22,
+	"mbox/source/maildir":        22,
+	"mbox/source/inbox":          22,
 	"mbox/series":                20,
 	"mbox/tree":                  20,
 	"bench/suite":                20,
