@@ -62,7 +62,9 @@ var layer = map[string]int{
 	"bench/sample/parse/gobench": 14,
 	"bench/compare":              20,
 	"bench/claims":               20,
+	"store/db":                   29, // the databases that store stands on
 	"store":                      30,
+	"store/storetest":            31, // for tests
 	"bot/eval":                   40,
 	"bot/report/plain":           31, // the parts of bot/report that know no evaluation
 	"bot/report/figure":          32,

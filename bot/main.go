@@ -18,7 +18,9 @@
 //	emersion/go-message       mail: header fields, MIME parts, transfer encodings
 //	go-git/go-git, go-billy   references, configuration and revisions of git repositories
 //	modernc.org/sqlite        SQLite without cgo, so the bot stays one static binary
+//	jackc/pgx                 PostgreSQL through database/sql
 //	pressly/goose             schema migrations, as plain SQL files
+//	riverqueue/river          the queue, in the same database and the same transactions as the record
 //	vbauerster/mpb            progress bars; mattn/go-isatty tells a terminal
 //	prometheus/procfs         /proc: CPU, load, pressure
 //	golang.org/x/perf         reads and scales Go benchmark output as benchstat does
