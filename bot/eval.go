@@ -22,6 +22,7 @@ import (
 	"patchbench/bot/eval"
 	"patchbench/bot/report"
 	"patchbench/bot/report/markdown"
+	"patchbench/bot/workfolder"
 	"patchbench/mbox"
 	"patchbench/store"
 )
@@ -224,20 +225,20 @@ func (c *evalCommand) evaluate(ctx context.Context, t *terminal, in eval.Input, 
 // place prepares the folder for checkouts and builds, and the sandbox's options.
 // The returned function removes the folder.
 func (f *placeFlags) place(o *eval.Options) (func(), error) {
-	w, err := newWorkFolder(f.WorkDir)
+	w, err := workfolder.New(f.WorkDir)
 	if err != nil {
-		return nil, err
+		return nil, usage(fmt.Errorf("--work-dir: %w", err))
 	}
-	o.WorkDir = w.work
+	o.WorkDir = w.Work
 	if !f.Unsafe { // what no box protects is not kept
-		o.Fixtures = filepath.Join(filepath.Dir(w.dir), "patchbench-fixtures-"+strconv.Itoa(os.Geteuid()))
+		o.Fixtures = filepath.Join(filepath.Dir(w.Dir), "patchbench-fixtures-"+strconv.Itoa(os.Geteuid()))
 	}
 	o.Sandbox = sandbox.Options{UID: f.SandboxUID, Unsafe: f.Unsafe}
-	if err := w.admit(o.Sandbox.RunsAs()); err != nil {
-		w.remove()
+	if err := w.Admit(o.Sandbox.RunsAs()); err != nil {
+		w.Remove()
 		return nil, err
 	}
-	return w.remove, nil
+	return w.Remove, nil
 }
 
 // noSpace adds what to do to an error that means a full disk.

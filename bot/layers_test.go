@@ -79,6 +79,7 @@ var layer = map[string]int{
 	"bot/report/markdown":        45,
 	"bot/check":                  45,
 	"bot/starter":                45,
+	"bot/workfolder":             41,
 	"bot/github":                 40,
 	"bot/watch":                  50,
 	"bot/work":                   50,

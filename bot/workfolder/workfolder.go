@@ -1,4 +1,8 @@
-package main
+// Package workfolder makes the folder that one evaluation's checkouts and builds go
+// to, and removes those that killed bots have left. In go a parent folder and the uid
+// that programs run under; out comes an empty folder that this uid can reach and nobody
+// else. What is put there is not known here.
+package workfolder
 
 import (
 	"fmt"
@@ -11,67 +15,67 @@ import (
 	"patchbench/bench/unlink"
 )
 
-// workFolder holds one evaluation's checkouts and builds. Its lock is held while
+// Folder holds one evaluation's checkouts and builds. Its lock is held while
 // the bot lives, so that a later bot can tell a folder in use from one that a
 // killed bot has left.
-type workFolder struct {
-	dir    string   // with the lock and work in it
-	work   string   // empty at first
-	parent *os.File // of dir; good for looking up names only
-	self   *os.File // dir
+type Folder struct {
+	Dir    string   // with the lock and Work in it
+	Work   string   // empty at first
+	parent *os.File // of Dir; good for looking up names only
+	self   *os.File // Dir
 	lock   *os.File
 }
 
 // Not hidden by a dot: some build tools pass over what lies below such a folder.
-const workPrefix = "patchbench-work-"
+const prefix = "patchbench-work-"
 
 // lockText is what a lock holds, so that no folder of another program's is taken
 // for one of ours.
 const lockText = "patchbench work folder: removed by the next bot if this one is gone\n"
 
-// newWorkFolder makes a folder below parent, "" for /var/tmp, and removes those
-// that killed bots of this user have left there.
-func newWorkFolder(parent string) (*workFolder, error) {
+// New makes a folder below parent, "" for /var/tmp, and removes those that killed
+// bots of this user have left there. Parent is made if it is not there.
+func New(parent string) (*Folder, error) {
 	if parent == "" {
 		parent = "/var/tmp"
 		if _, err := os.Stat(parent); err != nil {
 			parent = os.TempDir()
 		}
 	} else if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, usage(fmt.Errorf("--work-dir: %w", err))
+		return nil, err
 	}
 	parent, err := filepath.Abs(parent)
 	if err != nil {
 		return nil, err
 	}
 	sweep(parent)
-	w, err := makeWorkFolder(parent)
+	f, err := create(parent)
 	if err != nil {
-		return nil, usage(fmt.Errorf("no folder for checkouts and builds: %w; name one with --work-dir", err))
+		return nil, fmt.Errorf("no folder for checkouts and builds: %w", err)
 	}
-	return w, nil
+	return f, nil
 }
 
-func makeWorkFolder(parent string) (*workFolder, error) {
+func create(parent string) (*Folder, error) {
 	at, err := openFolder(unix.AT_FDCWD, parent, unix.O_PATH)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(parent, workPrefix)
+	dir, err := os.MkdirTemp(parent, prefix)
 	if err != nil {
 		at.Close()
 		return nil, err
 	}
-	w := &workFolder{dir: dir, work: filepath.Join(dir, "work"), parent: at}
+	w := &Folder{Dir: dir, Work: filepath.Join(dir, "work"), parent: at}
 	if err := w.prepare(); err != nil {
-		w.remove()
+		w.Remove()
 		return nil, err
 	}
 	return w, nil
 }
 
-func (w *workFolder) prepare() (err error) {
-	if w.self, err = openOurs(w.parent, filepath.Base(w.dir)); err != nil {
+func (w *Folder) prepare() (err error) {
+	if w.self, err = openOurs(w.parent, filepath.Base(w.Dir)); err != nil {
 		return err
 	}
 	// Whatever the umask lets others do: what is checked out may be nobody's but
@@ -83,9 +87,9 @@ func (w *workFolder) prepare() (err error) {
 	at := int(w.self.Fd())
 	fd, err := unix.Openat(at, "lock.new", unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return &os.PathError{Op: "create", Path: filepath.Join(w.dir, "lock"), Err: err}
+		return &os.PathError{Op: "create", Path: filepath.Join(w.Dir, "lock"), Err: err}
 	}
-	w.lock = os.NewFile(uintptr(fd), filepath.Join(w.dir, "lock"))
+	w.lock = os.NewFile(uintptr(fd), filepath.Join(w.Dir, "lock"))
 	if _, err := w.lock.WriteString(lockText); err != nil {
 		return err
 	}
@@ -96,15 +100,15 @@ func (w *workFolder) prepare() (err error) {
 		return &os.PathError{Op: "rename", Path: w.lock.Name(), Err: err}
 	}
 	if err := unix.Mkdirat(at, "work", 0o711); err != nil {
-		return &os.PathError{Op: "mkdir", Path: w.work, Err: err}
+		return &os.PathError{Op: "mkdir", Path: w.Work, Err: err}
 	}
 	// Whatever the umask takes away.
-	return os.Chmod(w.work, 0o711)
+	return os.Chmod(w.Work, 0o711)
 }
 
-// admit lets the uid that programs run under pass through, if it is not this
+// Admit lets the uid that programs run under pass through, if it is not this
 // user's: by its group, since all others stay out. It cannot list what is there.
-func (w *workFolder) admit(uid int) error {
+func (w *Folder) Admit(uid int) error {
 	if uid == os.Geteuid() {
 		return nil
 	}
@@ -114,11 +118,11 @@ func (w *workFolder) admit(uid int) error {
 	return w.self.Chmod(0o710)
 }
 
-// remove removes the folder and lets go of it. The lock goes last: a folder that
+// Remove removes the folder and lets go of it. The lock goes last: a folder that
 // could not be removed to its end is found by a later bot.
-func (w *workFolder) remove() {
+func (w *Folder) Remove() {
 	if w.self != nil {
-		removeWork(w.parent, w.self, filepath.Base(w.dir))
+		removeWork(w.parent, w.self, filepath.Base(w.Dir))
 		w.self.Close()
 	}
 	w.parent.Close()
@@ -156,7 +160,7 @@ func sweep(parent string) {
 		return
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, workPrefix) {
+		if strings.HasPrefix(name, prefix) {
 			sweepOne(at, name)
 		}
 	}

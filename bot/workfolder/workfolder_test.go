@@ -1,4 +1,4 @@
-package main
+package workfolder
 
 import (
 	"fmt"
@@ -14,13 +14,13 @@ func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
 
 // leave makes the folder of a bot that was killed: with files, and a lock that
 // nobody holds.
-func leave(t *testing.T, parent string) *workFolder {
+func leave(t *testing.T, parent string) *Folder {
 	t.Helper()
-	w, err := newWorkFolder(parent)
+	w, err := New(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(w.work, "file"), "text\n")
+	write(t, filepath.Join(w.Work, "file"), "text\n")
 	w.lock.Close()
 	w.self.Close()
 	w.parent.Close()
@@ -29,16 +29,16 @@ func leave(t *testing.T, parent string) *workFolder {
 
 func TestWorkFolder(t *testing.T) {
 	parent := t.TempDir()
-	used, err := newWorkFolder(parent)
+	used, err := New(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
 	access := func(uid int) string {
 		t.Helper()
-		if err := used.admit(uid); err != nil {
+		if err := used.Admit(uid); err != nil {
 			t.Fatal(err)
 		}
-		info, err := os.Stat(used.dir)
+		info, err := os.Stat(used.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,11 +53,11 @@ func TestWorkFolder(t *testing.T) {
 			t.Errorf("%s, want a folder that one group may pass through", got)
 		}
 	}
-	if info, err := os.Stat(used.work); err != nil || info.Mode() != os.ModeDir|0o711 {
+	if info, err := os.Stat(used.Work); err != nil || info.Mode() != os.ModeDir|0o711 {
 		t.Errorf("%v, %v, want a folder that all may pass through who get there", info.Mode(), err)
 	}
 	left := leave(t, parent)
-	locked := filepath.Join(left.work, "locked")
+	locked := filepath.Join(left.Work, "locked")
 	if err := os.MkdirAll(filepath.Join(locked, "below"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -66,24 +66,24 @@ func TestWorkFolder(t *testing.T) {
 	}
 	// Killed again while the next bot removed it, before anything and at the end.
 	begun, ended := leave(t, parent), leave(t, parent)
-	if err := os.RemoveAll(ended.work); err != nil {
+	if err := os.RemoveAll(ended.Work); err != nil {
 		t.Fatal(err)
 	}
 
-	next, err := newWorkFolder(parent)
+	next, err := New(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range []*workFolder{left, begun, ended} {
-		if exists(w.dir) {
+	for _, w := range []*Folder{left, begun, ended} {
+		if exists(w.Dir) {
 			t.Error("the folder of a bot that is gone was not removed")
 		}
 	}
-	if !exists(used.work) || !exists(next.work) {
+	if !exists(used.Work) || !exists(next.Work) {
 		t.Error("a folder in use was removed")
 	}
-	used.remove()
-	next.remove()
+	used.Remove()
+	next.Remove()
 	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
 		t.Errorf("left after use: %v, %v", left, err)
 	}
@@ -96,40 +96,40 @@ func TestSweepForeign(t *testing.T) {
 		name string
 		root bool // only root can make it
 		// make turns the folder of a killed bot into another's.
-		make func(t *testing.T, w *workFolder)
+		make func(t *testing.T, w *Folder)
 	}{
-		{"another name", false, func(t *testing.T, w *workFolder) {
-			rename(t, w, filepath.Join(filepath.Dir(w.dir), "patchbench-mine"))
+		{"another name", false, func(t *testing.T, w *Folder) {
+			rename(t, w, filepath.Join(filepath.Dir(w.Dir), "patchbench-mine"))
 		}},
-		{"no lock", false, func(t *testing.T, w *workFolder) { removeFile(t, filepath.Join(w.dir, "lock")) }},
-		{"an empty lock", false, func(t *testing.T, w *workFolder) { write(t, filepath.Join(w.dir, "lock"), "") }},
-		{"another's lock", false, func(t *testing.T, w *workFolder) { write(t, filepath.Join(w.dir, "lock"), "4711\n") }},
-		{"a longer lock", false, func(t *testing.T, w *workFolder) { write(t, filepath.Join(w.dir, "lock"), lockText+"more\n") }},
-		{"a lock that is a link", false, func(t *testing.T, w *workFolder) {
-			lock, elsewhere := filepath.Join(w.dir, "lock"), filepath.Join(t.TempDir(), "lock")
+		{"no lock", false, func(t *testing.T, w *Folder) { removeFile(t, filepath.Join(w.Dir, "lock")) }},
+		{"an empty lock", false, func(t *testing.T, w *Folder) { write(t, filepath.Join(w.Dir, "lock"), "") }},
+		{"another's lock", false, func(t *testing.T, w *Folder) { write(t, filepath.Join(w.Dir, "lock"), "4711\n") }},
+		{"a longer lock", false, func(t *testing.T, w *Folder) { write(t, filepath.Join(w.Dir, "lock"), lockText+"more\n") }},
+		{"a lock that is a link", false, func(t *testing.T, w *Folder) {
+			lock, elsewhere := filepath.Join(w.Dir, "lock"), filepath.Join(t.TempDir(), "lock")
 			if err := os.Rename(lock, elsewhere); err != nil {
 				t.Fatal(err)
 			}
 			symlink(t, elsewhere, lock)
 		}},
-		{"a lock that is a pipe", false, func(t *testing.T, w *workFolder) {
-			lock := filepath.Join(w.dir, "lock")
+		{"a lock that is a pipe", false, func(t *testing.T, w *Folder) {
+			lock := filepath.Join(w.Dir, "lock")
 			removeFile(t, lock)
 			if err := unix.Mkfifo(lock, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"something beside work", false, func(t *testing.T, w *workFolder) { write(t, filepath.Join(w.dir, "notes"), "text\n") }},
-		{"a link to one", false, func(t *testing.T, w *workFolder) {
+		{"something beside work", false, func(t *testing.T, w *Folder) { write(t, filepath.Join(w.Dir, "notes"), "text\n") }},
+		{"a link to one", false, func(t *testing.T, w *Folder) {
 			elsewhere := filepath.Join(t.TempDir(), "dir")
-			link := w.dir
+			link := w.Dir
 			rename(t, w, elsewhere)
 			symlink(t, elsewhere, link)
 		}},
-		{"others may write", false, func(t *testing.T, w *workFolder) { chmod(t, w.dir, 0o777) }},
-		{"others may write the lock", false, func(t *testing.T, w *workFolder) { chmod(t, filepath.Join(w.dir, "lock"), 0o666) }},
-		{"another owner", true, func(t *testing.T, w *workFolder) { chown(t, w.dir) }},
-		{"another owner's lock", true, func(t *testing.T, w *workFolder) { chown(t, filepath.Join(w.dir, "lock")) }},
+		{"others may write", false, func(t *testing.T, w *Folder) { chmod(t, w.Dir, 0o777) }},
+		{"others may write the lock", false, func(t *testing.T, w *Folder) { chmod(t, filepath.Join(w.Dir, "lock"), 0o666) }},
+		{"another owner", true, func(t *testing.T, w *Folder) { chown(t, w.Dir) }},
+		{"another owner's lock", true, func(t *testing.T, w *Folder) { chown(t, filepath.Join(w.Dir, "lock")) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.root && os.Geteuid() != 0 {
@@ -139,19 +139,19 @@ func TestSweepForeign(t *testing.T) {
 			w := leave(t, parent)
 			c.make(t, w)
 			mode := func() os.FileMode {
-				info, err := os.Stat(w.dir)
+				info, err := os.Stat(w.Dir)
 				if err != nil {
 					t.Fatal(err)
 				}
 				return info.Mode()
 			}
 			before := mode()
-			next, err := newWorkFolder(parent)
+			next, err := New(parent)
 			if err != nil {
 				t.Fatal(err)
 			}
-			next.remove()
-			if !exists(filepath.Join(w.dir, "work", "file")) || mode() != before {
+			next.Remove()
+			if !exists(filepath.Join(w.Dir, "work", "file")) || mode() != before {
 				t.Errorf("was taken for one of ours: mode %v, before %v", mode(), before)
 			}
 		})
@@ -165,18 +165,18 @@ func TestSweepLink(t *testing.T) {
 	chmod(t, victim, 0o555)
 	defer os.Chmod(victim, 0o755)
 	w := leave(t, parent)
-	symlink(t, victim, filepath.Join(w.work, "link"))
+	symlink(t, victim, filepath.Join(w.Work, "link"))
 	x := leave(t, parent)
-	if err := os.RemoveAll(x.work); err != nil {
+	if err := os.RemoveAll(x.Work); err != nil {
 		t.Fatal(err)
 	}
-	symlink(t, victim, x.work)
-	next, err := newWorkFolder(parent)
+	symlink(t, victim, x.Work)
+	next, err := New(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	next.remove()
-	if exists(w.dir) || exists(x.dir) {
+	next.Remove()
+	if exists(w.Dir) || exists(x.Dir) {
 		t.Error("the folder of a bot that is gone was not removed")
 	}
 	if info, err := os.Stat(victim); err != nil || info.Mode().Perm() != 0o555 || !exists(filepath.Join(victim, "file")) {
@@ -191,11 +191,11 @@ func TestRemovalCutShort(t *testing.T) {
 		t.Skip("mounting needs root")
 	}
 	parent := t.TempDir()
-	w, err := newWorkFolder(parent)
+	w, err := New(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mount := filepath.Join(w.work, "mount")
+	mount := filepath.Join(w.Work, "mount")
 	if err := os.Mkdir(mount, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -203,25 +203,25 @@ func TestRemovalCutShort(t *testing.T) {
 		t.Skip("mount: ", err)
 	}
 	defer unix.Unmount(mount, unix.MNT_DETACH)
-	w.remove()
-	if text, err := os.ReadFile(filepath.Join(w.dir, "lock")); err != nil || string(text) != lockText {
+	w.Remove()
+	if text, err := os.ReadFile(filepath.Join(w.Dir, "lock")); err != nil || string(text) != lockText {
 		t.Errorf("the lock went before the rest: %q, %v", text, err)
 	}
 	if err := unix.Unmount(mount, 0); err != nil {
 		t.Fatal(err)
 	}
 	sweep(parent)
-	if exists(w.dir) {
+	if exists(w.Dir) {
 		t.Error("was not removed later")
 	}
 }
 
-func rename(t *testing.T, w *workFolder, to string) {
+func rename(t *testing.T, w *Folder, to string) {
 	t.Helper()
-	if err := os.Rename(w.dir, to); err != nil {
+	if err := os.Rename(w.Dir, to); err != nil {
 		t.Fatal(err)
 	}
-	w.dir = to
+	w.Dir = to
 }
 
 func removeFile(t *testing.T, path string) {
@@ -248,6 +248,13 @@ func chmod(t *testing.T, path string, mode os.FileMode) {
 func chown(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Lchown(path, 64000, 64000); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
