@@ -16,6 +16,7 @@ import (
 // lower ones. The table is that of the README's "Layout" section.
 var layer = map[string]int{
 	"config":                     0,
+	"config/service":             21, // knows addresses and suites
 	"deploy":                     0,
 	"bench/sandbox/mark":         0, // which processes belong to which program
 	"bench/sandbox/output":       0, // what a program prints
