@@ -193,3 +193,43 @@ func TestDocument(t *testing.T) {
 		}
 	}
 }
+
+func TestTables(t *testing.T) {
+	type item struct {
+		Name string `toml:"name"`
+	}
+	var v struct {
+		Item config.Tables[item] `toml:"item"`
+	}
+	tests := []struct {
+		name, text string
+		want       config.Tables[item]
+		path       []any
+	}{
+		{"one table", "[item]\nname = \"a\"\n", config.Tables[item]{{"a"}}, []any{"item", "name"}},
+		{"an array of one", "[[item]]\nname = \"a\"\n", config.Tables[item]{{"a"}}, []any{"item", 0, "name"}},
+		{"an array", "[[item]]\n[[item]]\nname = \"b\"\n", config.Tables[item]{{}, {"b"}}, []any{"item", 1, "name"}},
+		{"in line", "item = { name = \"a\" }\n", config.Tables[item]{{"a"}}, []any{"item", "name"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			v.Item = nil
+			doc, err := config.Read("f.toml", []byte(test.text), &v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, v.Item); diff != "" {
+				t.Errorf("items (-want +got):\n%s", diff)
+			}
+			if !doc.Has(test.path...) {
+				t.Errorf("there is nothing at %v", test.path)
+			}
+		})
+	}
+	if err := config.Decode("f.toml", []byte("[item]\nnmae = 1\n"), &v); err == nil || err.Error() != `f.toml:2: unknown key "item.nmae" (did you mean "name"?)` {
+		t.Errorf("a wrong key gives %v", err)
+	}
+	if err := config.Decode("f.toml", []byte("item = 1\n"), &v); err == nil || err.Error() != `f.toml:1: item: want a list, is the integer 1` {
+		t.Errorf("an integer gives %v", err)
+	}
+}

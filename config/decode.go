@@ -32,6 +32,13 @@ func (s *Size) UnmarshalTOML(data any) error {
 	return fmt.Errorf(`want a size such as "512MiB", is %s`, kind(data))
 }
 
+// Tables is an array of tables of which a single one may also be written as a
+// plain table: [project] for [[project]]. Its path is then "project", without a
+// place in an array.
+type Tables[T any] []T
+
+func (*Tables[T]) alone() {}
+
 var units = map[string]int64{
 	"": 1, "b": 1,
 	"k": 1 << 10, "kib": 1 << 10, "kb": 1e3,
@@ -200,6 +207,11 @@ func (d *decoder) array(path []any, data any, rv reflect.Value) {
 			list = append(list, t)
 		}
 	case map[string]any:
+		if _, ok := rv.Addr().Interface().(interface{ alone() }); ok {
+			rv.Set(reflect.MakeSlice(rv.Type(), 1, 1))
+			d.value(path, v, rv.Index(0))
+			return
+		}
 		if rv.Type().Elem().Kind() == reflect.Struct {
 			d.fault(path, "want an array of tables: write [[%s]]", dotted(path))
 			return

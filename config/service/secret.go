@@ -3,7 +3,9 @@ package service
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -62,3 +64,37 @@ func (s Store) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // sqlite begins the URL of a store that is a file.
 const sqlite = "sqlite:"
+
+// String gives the service in one line, for a log: what is served and where from,
+// and nothing secret.
+func (c *Config) String() string {
+	parts := []string{c.File, "store " + c.Store.String()}
+	for _, p := range c.Projects {
+		parts = append(parts, "project "+p.Name)
+	}
+	if m := c.IMAP; m != nil {
+		parts = append(parts, "imap "+m.User+" at "+m.Address+" "+m.Folder)
+	}
+	if m := c.Maildir; m != nil {
+		parts = append(parts, "maildir "+m.Path)
+	}
+	for _, m := range c.Inboxes {
+		parts = append(parts, "inbox "+m.Path)
+	}
+	for _, l := range c.Lists {
+		parts = append(parts, "list "+l.Address+" ("+l.Mode+")")
+	}
+	if m := c.SMTP; m != nil {
+		parts = append(parts, "smtp "+m.Address+" from "+m.From.Email)
+	}
+	if g := c.GitHub; g != nil {
+		parts = append(parts, "github "+strings.Join(slices.Sorted(maps.Keys(g.Repositories)), " "))
+	}
+	if w := c.Web; w != nil && w.Listen != "" {
+		parts = append(parts, "web "+w.Listen)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// LogValue gives the same to slog.
+func (c *Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
