@@ -70,6 +70,7 @@ var layer = map[string]int{
 	"bot/report/plain":           31, // the parts of bot/report that know no evaluation
 	"bot/report/figure":          32,
 	"bot/report/rows":            33,
+	"bot/report/delta":           35,
 	"bot/report":                 40,
 	"bot/report/layout":          42,
 	"bot/report/machines":        43,
@@ -78,9 +79,13 @@ var layer = map[string]int{
 	"bot/report/long":            45,
 	"bot/report/cases":           35,
 	"bot/report/markdown":        45,
+	"bot/letter":                 46,
 	"bot/check":                  45,
 	"bot/starter":                45,
 	"bot/workfolder":             41,
+	"bot/part":                   41,
+	"bot/work/slot":              49, // the parts of bot/work that know no task
+	"bot/work/mirror":            49,
 	"bot/github":                 40,
 	"bot/watch":                  50,
 	"bot/work":                   50,
