@@ -2,14 +2,12 @@ package store
 
 import (
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pressly/goose/v3"
 
 	"patchbench/bench"
 	"patchbench/mbox"
@@ -88,18 +86,10 @@ func TestHistory(t *testing.T) {
 // there were any.
 func migrateAgain(t *testing.T, s *Store) {
 	t.Helper()
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
+	if err := s.db.Downgrade(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, s.db, files, goose.WithDisableGlobalRegistry(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.DownTo(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Up(t.Context()); err != nil {
+	if err := s.db.Upgrade(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -73,7 +73,7 @@ func (s *Store) fullID(ctx context.Context, id string) (string, error) {
 	if len(matches) == 1 {
 		return matches[0], nil
 	}
-	e := &IDError{ID: id, Path: s.path, Matches: matches, Newest: ids[:min(3, len(ids))]}
+	e := &IDError{ID: id, Path: s.Path(), Matches: matches, Newest: ids[:min(3, len(ids))]}
 	if id != "" {
 		e.Near = near(id, ids)
 	}

@@ -264,24 +264,3 @@ func (s *Store) samples(ctx context.Context, id string, last int64) (samples []b
 	}
 	return samples, next, rows.Err()
 }
-
-// do runs f in one transaction.
-func (s *Store) do(ctx context.Context, what string, f func(*sql.Tx) error) error {
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return s.fail(what, err)
-	}
-	defer tx.Rollback()
-	if err := f(tx); err != nil {
-		return s.fail(what, err)
-	}
-	if err := tx.Commit(); err != nil {
-		return s.fail(what, err)
-	}
-	return nil
-}
-
-// fail says what was being done, and in which store.
-func (s *Store) fail(what string, err error) error {
-	return fmt.Errorf("%s: store %s: %w", what, s.path, explain(err))
-}

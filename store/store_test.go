@@ -385,8 +385,8 @@ func TestOpen(t *testing.T) {
 		{name: "new folders", url: "DIR/a/b/bot.db"},
 		{name: "odd name", url: "DIR/50% #1?mode=ro&x.db"},
 		{name: "empty file", url: "DIR/bot.db", make: func(t *testing.T, dir string) { write(t, dir+"/bot.db", "") }},
-		{name: "no path", url: "sqlite:", is: ErrURL, want: "empty path: give sqlite:PATH or the path of a file"},
-		{name: "postgres", url: "postgres://bot:secret@db/bot", is: ErrURL, want: "postgres URLs are not supported: give sqlite:PATH or the path of a file"},
+		{name: "no path", url: "sqlite:", is: ErrURL, want: "empty path: give sqlite:PATH, the path of a file or postgres://"},
+		{name: "another scheme", url: "mysql://bot:secret@db/bot", is: ErrURL, want: "mysql URLs are not supported: give sqlite:PATH, the path of a file or postgres://"},
 		{name: "folder", url: "DIR", is: ErrForeign, want: "it is a folder or device: give the path of a file in it"},
 		{name: "below a file", url: "DIR/f/bot.db", make: func(t *testing.T, dir string) { write(t, dir+"/f", "") },
 			want: "not a directory: choose another file for the store"},
@@ -413,7 +413,7 @@ func TestOpen(t *testing.T) {
 			if _, err := s.db.ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`); err != nil {
 				t.Fatal(err)
 			}
-		}, is: ErrNewer, want: "its schema is 99, this program knows 2: upgrade Patchbench or choose another file for the store"},
+		}, is: ErrNewer, want: "its schema is 99, this program knows 3: upgrade Patchbench or choose another store"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
