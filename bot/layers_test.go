@@ -88,6 +88,8 @@ var layer = map[string]int{
 	"bot/work/mirror":            49,
 	"bot/github":                 40,
 	"bot/watch":                  50,
+	"bot/watch/sender":           45, // who sent a mail
+	"bot/watch/command":          45, // what a mail asks for
 	"bot/work":                   50,
 	"bot/reply":                  50,
 	"bot/web":                    50,
