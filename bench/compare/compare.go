@@ -22,7 +22,8 @@
 //     the first 10, 15, 20 ... rounds, with a share of alpha each.
 //  5. What the runs just before and after a run, pressure and switches explain of
 //     it is taken out before ranking. A change that neighbouring patches may
-//     share is given as a range of patches.
+//     share is given as a range of patches. One of wall time lies where cpu time
+//     has it, unless that fits far worse.
 //  6. The size of a step is the difference of the levels beside it, with a 95 %
 //     interval from the differences in each round.
 //  7. Verdicts follow: better or worse when significant, same when the whole
@@ -205,16 +206,31 @@ func Compare(versions []bench.Version, samples []bench.Sample, failures []bench.
 		weights += r.weight(pl)
 	}
 	res := Result{Warnings: waits(rows)}
+	res.Comparisons = make([]bench.Comparison, len(rows))
 	needs := make([][]int, len(rows))
-	busy := map[string]bool{} // benchmarks whose cpu time is open
-	for i, r := range rows {
+	busy := map[string]bool{}          // benchmarks whose cpu time is open
+	quiet := map[string]segmentation{} // where the cpu time of each changes
+	one := func(i int) {
+		r := rows[i]
 		j := judge{plan: pl, row: r, share: r.weight(pl) / max(weights, 1)}
 		j.draw = newDraw(pl.seed, uint64(i))
-		var c bench.Comparison
-		c, needs[i] = j.comparison()
-		res.Comparisons = append(res.Comparisons, c)
+		if r.metric.Name == bench.Wall.Name {
+			j.quiet = quiet[r.key]
+		}
+		res.Comparisons[i], needs[i] = j.comparison()
 		if r.metric.Name == bench.CPU.Name {
-			busy[r.key] = len(needs[i]) > 0
+			busy[r.key], quiet[r.key] = len(needs[i]) > 0, j.seg
+		}
+	}
+	isWall := func(r *row) bool { return r.metric.Name == bench.Wall.Name }
+	for i, r := range rows { // those of wall time last, since they heed the others
+		if !isWall(r) {
+			one(i)
+		}
+	}
+	for i, r := range rows {
+		if isWall(r) {
+			one(i)
 		}
 	}
 	open := map[string]int{}

@@ -16,6 +16,8 @@ type judge struct {
 	*row
 	share float64 // of alpha
 	draw  *draw
+	// quiet is where the same runs' cpu time changes, for a row of their wall time.
+	quiet segmentation
 
 	t      table
 	looks  []look
@@ -144,6 +146,7 @@ func (j *judge) fit() {
 	}
 	t := j.t.adjusted(j.cells, j.seg.segments(), j.metric.Name)
 	j.seg.settle(t)
+	j.seg.follow(t, j.quiet)
 	j.levels = levelsOf(t.aligned(span{0, t.k}), t.n, t.k, t.weights(j.seg.segments()))
 	j.narrow()
 }

@@ -170,6 +170,7 @@ type bound struct {
 	// from and to are the bounds at which the change may as well lie; both are c
 	// if it is pinned.
 	from, to int
+	up       bool // the level behind it is higher
 }
 
 // segments in order.
@@ -254,15 +255,8 @@ func (t table) profile(g span, w []float64) []float64 {
 func (s *segmentation) settle(t table) {
 	for range 2 {
 		for i := range s.bounds {
-			g := span{0, s.k}
-			if i > 0 {
-				g.lo = s.bounds[i-1].c
-			}
-			if i+1 < len(s.bounds) {
-				g.hi = s.bounds[i+1].c
-			}
-			w := t.weights(s.segments())
-			p := t.profile(g, w)
+			g := s.around(i)
+			p := t.profile(g, t.weights(s.segments()))
 			b := &s.bounds[i]
 			for c := range p {
 				if p[c] > p[b.c-g.lo] {
@@ -276,6 +270,43 @@ func (s *segmentation) settle(t table) {
 	s.spread(t)
 }
 
+// around is the columns between the bounds beside bound i.
+func (s *segmentation) around(i int) span {
+	g := span{0, s.k}
+	if i > 0 {
+		g.lo = s.bounds[i-1].c
+	}
+	if i+1 < len(s.bounds) {
+		g.hi = s.bounds[i+1].c
+	}
+	return g
+}
+
+// follow moves each bound to the one of a quieter figure of the same runs that
+// goes the same way and fits nearly as well: what takes more cpu time takes
+// more wall time at the same patch.
+func (s *segmentation) follow(t table, quiet segmentation) {
+	if quiet.k != s.k {
+		return
+	}
+	for i := range s.bounds {
+		g := s.around(i)
+		p := t.profile(g, t.weights(s.segments()))
+		b := &s.bounds[i]
+		least := p[b.c-g.lo] - led
+		for _, q := range quiet.bounds {
+			if q.up == b.up && g.lo < q.from && q.to < g.hi && p[q.c-g.lo] > least {
+				least = p[q.c-g.lo]
+				b.c, b.from, b.to = q.c, q.from, q.to
+			}
+		}
+	}
+}
+
+// led is how much better, in squared z, a change must fit elsewhere for it not to
+// lie where the quieter figure has it: a likelihood ratio of 90.
+const led = 9.0
+
 // spread widens the range of a bound whose neighbouring column lies between the
 // levels of both sides: where three patches add a little each, the one in the
 // middle is not to take the blame for all.
@@ -285,8 +316,8 @@ func (s *segmentation) spread(t table) {
 	for i := range s.bounds {
 		b := &s.bounds[i]
 		l, r := segments[i], segments[i+1]
-		up := t.contrastZ(span{l.lo, r.hi}, b.c, w) > 0
-		towards := func(z float64) bool { return z > hinted && up || z < -hinted && !up }
+		b.up = t.contrastZ(span{l.lo, r.hi}, b.c, w) > 0
+		towards := func(z float64) bool { return z > hinted && b.up || z < -hinted && !b.up }
 		if l.hi-l.lo > 1 && towards(t.contrastZ(l, l.hi-1, w)) {
 			b.from = min(b.from, l.hi-1)
 		}
@@ -309,7 +340,7 @@ func (t table) contrastZ(g span, c int, w []float64) float64 {
 
 // pinned is how much worse, in squared z, a change at another bound must fit
 // for the change to be pinned.
-const pinned = 1.5
+const pinned = 4.0
 
 // hinted is the z from which a column beside a bound counts as lying between.
 const hinted = 2.0
