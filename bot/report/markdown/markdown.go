@@ -21,7 +21,7 @@
 package markdown
 
 import (
-	"bytes"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -66,40 +66,122 @@ func parts(e *store.Evaluation) []part {
 
 // Write writes the report of an evaluation; the same bytes each time.
 func Write(w io.Writer, e *store.Evaluation) error {
+	_, err := io.WriteString(w, join(blocks(e)))
+	return err
+}
+
+// Within gives the report in at most limit bytes, and whether that took leaving
+// something out: first whole details blocks, from the end, then the ends of the
+// longest tables, each with the number of its lines that are missing. What is
+// left is as well formed as the whole. A limit below 4,000 may not be kept.
+func Within(e *store.Evaluation, limit int) (md string, cut bool) {
+	list := blocks(e)
+	for md = join(list); len(md) > limit; md = join(list) {
+		i := drop(list)
+		switch {
+		case i < 0:
+			return md, true
+		case list[i].summary != "" || len(list[i].lines) < 2:
+			list = slices.Delete(list, i, i+1)
+		default:
+			b := &list[i]
+			keep := len(b.lines) / 2
+			b.missing += len(b.lines) - keep
+			b.lines = b.lines[:keep]
+		}
+		cut = true
+	}
+	return md, cut
+}
+
+// drop is the block to shorten next, -1 if none is left.
+func drop(list []block) int {
+	at := -1
+	for i, b := range list {
+		switch {
+		case b.lines == nil:
+		case at < 0, b.summary != "", list[at].summary == "" && b.size() >= list[at].size():
+			at = i
+		}
+	}
+	return at
+}
+
+// block is what stands between blank lines: a text, or a fence, or a fence in a
+// details block.
+type block struct {
+	text    string
+	summary string // of the details block, "" for none
+	lines   []string
+	missing int // lines left out at the end
+}
+
+func (b block) size() (n int) {
+	for _, line := range b.lines {
+		n += len(line) + 1
+	}
+	return n
+}
+
+func (b block) String() string {
+	if b.lines == nil {
+		return b.text
+	}
+	lines := b.lines
+	if b.missing > 0 {
+		lines = append(slices.Clip(lines), fmt.Sprintf("... %d more lines", b.missing))
+	}
+	if b.summary == "" {
+		return fence(lines)
+	}
+	return "<details><summary>" + b.summary + "</summary>\n\n" + fence(lines) + "\n</details>\n"
+}
+
+func join(list []block) string {
+	parts := make([]string, len(list))
+	for i, b := range list {
+		parts[i] = b.String()
+	}
+	return strings.Join(parts, "\n")
+}
+
+// maxNotes bounds what is said in notes, in columns.
+const maxNotes = 2000
+
+// blocks are all of a report.
+func blocks(e *store.Evaluation) []block {
 	sections := report.Sections(e, report.Options{Width: width})
-	var b bytes.Buffer
 	word, headline := report.Lead(e)
-	b.WriteString("**" + word + ".** " + code(plain.Cut(headline, 4*width)) + "\n")
+	list := []block{{text: "**" + word + ".** " + code(plain.Cut(headline, 4*width)) + "\n"}}
 	for _, s := range sections {
 		if s.Kind == report.Notes {
 			notes := strings.Fields(strings.Join(s.Lines, " ")) // text wraps and indents them
-			b.WriteString("\n" + code(strings.Join(notes, " ")) + "\n")
+			list = append(list, block{text: code(plain.Cut(strings.Join(notes, " "), maxNotes)) + "\n"})
 		}
 	}
 	for _, p := range parts(e) {
-		var text, summary []string
+		var lines, summary []string
 		for _, s := range sections {
 			for _, k := range p.kinds {
 				if s.Kind != k {
 					continue
 				}
 				summary = append(summary, folded[k])
-				if len(text) > 0 {
-					text = append(text, "")
+				if len(lines) > 0 {
+					lines = append(lines, "")
 				}
-				text = append(text, s.Lines...)
+				lines = append(lines, s.Lines...)
 			}
 		}
 		switch {
-		case len(text) == 0:
+		case len(lines) == 0:
 		case p.open:
-			b.WriteString("\n" + fence(text))
+			list = append(list, block{lines: lines})
 		default:
-			b.WriteString("\n<details><summary>" + strings.Join(summary, ", ") + "</summary>\n\n" + fence(text) + "\n</details>\n")
+			list = append(list, block{lines: lines, summary: strings.Join(summary, ", ")})
 		}
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return list
 }
 
 // longest is the longest run of backticks in s.

@@ -128,3 +128,28 @@ func BenchmarkLargest(b *testing.B) {
 		}
 	}
 }
+
+func TestWithin(t *testing.T) {
+	for name, build := range cases.All {
+		t.Run(name, func(t *testing.T) {
+			e := build().Evaluation
+			whole := render(t, e)
+			if got, cut := Within(e, len(whole)); got != whole || cut {
+				t.Errorf("a limit that is just kept cuts it (cut = %v)", cut)
+			}
+			for _, limit := range []int{len(whole) - 1, 30000, 8000, 4000} {
+				got, cut := Within(e, limit)
+				if len(got) > limit {
+					t.Errorf("limit %d: %d bytes", limit, len(got))
+				}
+				if want := limit < len(whole); cut != want {
+					t.Errorf("limit %d of %d: cut = %v", limit, len(whole), cut)
+				}
+				if first, _, _ := strings.Cut(whole, "\n"); !strings.HasPrefix(got, first+"\n") {
+					t.Errorf("limit %d: does not begin with the verdict: %.80q", limit, got)
+				}
+				check(t, got)
+			}
+		})
+	}
+}
