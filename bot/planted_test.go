@@ -51,32 +51,38 @@ type flag struct {
 
 // plantedCase is a mailbox of the planted project and what must be found in it.
 type plantedCase struct {
-	mbox  string
-	want  []flag
-	check func(t *testing.T, e *store.Evaluation) []string
+	mbox string
+	want []flag
+	// states says what is not as it must always be, verdicts what chance may, seldom,
+	// have made wrong.
+	states   func(t *testing.T, e *store.Evaluation) []string
+	verdicts func(e *store.Evaluation) []string
 }
 
 var plantedCases = []plantedCase{
 	{mbox: "good.mbox", want: []flag{
 		{2, "hash", "cpu", bench.Worse, 4, 6},
 		{3, "table", "rss", bench.Worse, 17, 21},
-	}, check: patch1IsBase},
+	}, states: patch1IsBase},
 	{mbox: "series.mbox", want: []flag{
 		{2, "hash", "cpu", bench.Worse, 4, 6},
 		{3, "table", "rss", bench.Worse, 17, 21},
-	}, check: brokenPatches},
-	{mbox: "noop.mbox", check: noRounds},
-	{mbox: "documents.mbox", check: noRounds},
+	}, states: brokenPatches},
+	{mbox: "noop.mbox", states: noRounds},
+	{mbox: "documents.mbox", states: noRounds},
 	{mbox: "cancel.mbox", want: []flag{
 		{1, "hash", "cpu", bench.Worse, 4, 6},
 		{2, "table", "rss", bench.Worse, 17, 21},
 		{3, "hash", "cpu", bench.Better, -6, -4},
-	}, check: hashTotalSame},
+	}, verdicts: hashTotalSame},
 }
 
 // TestPlanted evaluates a small C project with known effects, end to end. It
 // takes some minutes, so it runs when PATCHBENCH_LONG names it: "planted" for
-// each mailbox once, "planted-seeds" for good.mbox with ten seeds.
+// each mailbox, "planted-seeds" for good.mbox with ten seeds. By design one series
+// of twenty may have a flag too many: a mailbox that comes out wrong is evaluated
+// with two more seeds, and both must be right. What does not hang on chance (what
+// builds, what fails, what needs no rounds) must be right each time.
 func TestPlanted(t *testing.T) {
 	long := os.Getenv("PATCHBENCH_LONG")
 	if !strings.HasPrefix(long, "planted") {
@@ -100,8 +106,12 @@ func TestPlanted(t *testing.T) {
 	}
 	addDocuments(t, dir)
 	for _, c := range plantedCases {
-		for _, text := range evaluatePlanted(t, bot, dir, c, 1, "4m") {
-			t.Errorf("%s: %s", c.mbox, text)
+		if first := evaluatePlanted(t, bot, dir, c, 1, "4m"); len(first) > 0 {
+			t.Logf("%s: %s", c.mbox, rightOr(first))
+			second, third := evaluatePlanted(t, bot, dir, c, 2, "4m"), evaluatePlanted(t, bot, dir, c, 3, "4m")
+			if len(second)+len(third) > 0 {
+				t.Errorf("%s is wrong with two seeds of three: %s; %s; %s", c.mbox, rightOr(first), rightOr(second), rightOr(third))
+			}
 		}
 	}
 }
@@ -136,9 +146,14 @@ func evaluatePlanted(t *testing.T, bot, dir string, c plantedCase, seed int, bud
 	if err := json.Unmarshal(data, &e); err != nil {
 		t.Fatal(err)
 	}
+	if c.states != nil {
+		for _, text := range c.states(t, &e) {
+			t.Errorf("%s, seed %d: %s", c.mbox, seed, text)
+		}
+	}
 	bad := c.compare(&e)
-	if c.check != nil {
-		bad = append(bad, c.check(t, &e)...)
+	if c.verdicts != nil {
+		bad = append(bad, c.verdicts(&e)...)
 	}
 	return bad
 }
@@ -265,7 +280,7 @@ func brokenPatches(t *testing.T, e *store.Evaluation) []string {
 	return bad
 }
 
-func hashTotalSame(t *testing.T, e *store.Evaluation) []string {
+func hashTotalSame(e *store.Evaluation) []string {
 	for _, r := range e.Results {
 		if r.Benchmark == "hash" && r.Metric == "cpu" && r.Total.Verdict != bench.Same {
 			return []string{fmt.Sprintf("hash cpu from base to tip is %s, want same", r.Total.Verdict)}
