@@ -83,6 +83,7 @@ type command struct {
 	History historyCommand `cmd:"" help:"Show a benchmark's record over time, by machine, with the points at which it changed."`
 	Init    initCommand    `cmd:"" help:"Write a starter suite for a project, from the benchmarks that it has."`
 	Check   checkCommand   `cmd:"" help:"Run a suite on the base alone, and say what is wrong or slow, how noisy it is and what evaluations will cost."`
+	Jobs    jobsCommand    `cmd:"" help:"See, approve, stop and retry what the service evaluates."`
 	Demo    demoCommand    `cmd:"" help:"Evaluate five patches of a small project of our own, with nothing to set up."`
 
 	Version versionCommand `cmd:"" help:"Print the version."`
@@ -100,8 +101,6 @@ func main() {
 }
 
 func run(args []string, t *terminal) int {
-	ctx, stop := interruptible(t.stderr)
-	defer stop()
 	var c command
 	exited := -1
 	parser, err := kong.New(&c,
@@ -110,7 +109,7 @@ func run(args []string, t *terminal) int {
 		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Writers(t.stdout, t.stderr),
 		kong.Exit(func(status int) { exited = status }),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t))
+		kong.Bind(t))
 	if err != nil {
 		panic(err) // a struct tag above is wrong
 	}
@@ -121,8 +120,15 @@ func run(args []string, t *terminal) int {
 	if err != nil {
 		return say(t.stderr, usage(fmt.Errorf("%w; see bot --help", err)))
 	}
+	ctx, stop := interruptible(t.stderr, !services[k.Command()])
+	defer stop()
+	k.BindTo(ctx, (*context.Context)(nil))
 	return say(t.stderr, k.Run())
 }
+
+// services are the commands that run until they are told to end: SIGHUP means to
+// them that their configuration changed.
+var services = map[string]bool{"watch": true, "worker": true}
 
 // say prints an error and gives its exit status.
 func say(stderr io.Writer, err error) int {
@@ -146,13 +152,13 @@ func say(stderr io.Writer, err error) int {
 	return f.status
 }
 
-// interruptible gives a context that the first Ctrl-C, SIGTERM or SIGHUP (the
-// terminal was closed) ends; the second ends the process.
-func interruptible(stderr io.Writer) (context.Context, func()) {
+// interruptible gives a context that the first Ctrl-C, SIGTERM or, with hangUp,
+// SIGHUP (the terminal was closed) ends; the second ends the process.
+func interruptible(stderr io.Writer, hangUp bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+	if hangUp && !signal.Ignored(syscall.SIGHUP) { // by nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	go func() {
