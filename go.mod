@@ -24,6 +24,8 @@ require (
 	modernc.org/sqlite v1.62.0
 )
 
+require github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indirect
+
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -1,0 +1,297 @@
+package imap
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	goimap "github.com/emersion/go-imap/v2"
+
+	"patchbench/mbox"
+	"patchbench/mbox/source/feed"
+)
+
+// follower is one Follow, over all its connections.
+type follower struct {
+	source *Source
+	at     cursor
+	take   func(context.Context, feed.Batch) error
+	notify func(feed.Event)
+
+	size    int                // mails asked for at once: fewer after a lost connection
+	taken   int                // batches in this session
+	moved   bool               // at is further than what was taken
+	refused map[goimap.UID]int // how many sessions did not get this mail
+}
+
+// window is how many mails' sizes are asked for at once.
+const window = 500
+
+// stubborn is how many sessions ask for a mail that the server does not give
+// before it is left out, if others are given.
+const stubborn = 3
+
+func (f *follower) tell(format string, args ...any) {
+	feed.Tell(f.notify, feed.Event{Text: f.source.name + ": " + fmt.Sprintf(format, args...)})
+}
+
+// session follows the folder over one connection until that ends.
+func (f *follower) session(ctx context.Context) error {
+	news := make(chan struct{}, 1)
+	c, err := f.source.connect(ctx, func() {
+		select {
+		case news <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	folder, err := c.examine()
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.at.Validity == 0:
+		if err := f.begin(ctx, c, folder); err != nil {
+			return err
+		}
+	case f.at.Validity != folder.UIDValidity:
+		f.tell("the folder has been numbered anew (UIDVALIDITY %d, was %d): what came since %s is read again", folder.UIDValidity, f.at.Validity, day(f.at.Newest))
+		f.renumber(folder)
+	case folder.UIDNext < f.at.Next:
+		f.tell("the folder has gone back (UIDNEXT %d, was %d), as after a restored backup: what came since %s is read again", folder.UIDNext, f.at.Next, day(f.at.Newest))
+		f.renumber(folder)
+	}
+	for {
+		if err := f.catchUp(ctx, c); err != nil {
+			return err
+		}
+		if err := c.idle(ctx, news); err != nil {
+			return err
+		}
+	}
+}
+
+func day(t time.Time) string {
+	if t.IsZero() {
+		return "the start"
+	}
+	return t.Add(-overlap).Format(time.DateOnly)
+}
+
+func (f *follower) renumber(folder *goimap.SelectData) {
+	f.at.renumbered(folder.UIDValidity, folder.UIDNext)
+	f.moved = true
+	clear(f.refused)
+}
+
+// begin is the first start: it notes where the folder ends and how old its newest
+// mails are, and gives nothing.
+func (f *follower) begin(ctx context.Context, c *conn, folder *goimap.SelectData) error {
+	at := cursor{Validity: folder.UIDValidity, Next: folder.UIDNext}
+	if n := folder.NumMessages; n > 0 {
+		first := uint32(1)
+		if n > feed.MaxMails {
+			first = n - feed.MaxMails + 1
+		}
+		c.link.expect(fetchAnswer)
+		last, err := c.Fetch(goimap.SeqSet{{Start: first, Stop: n}}, &goimap.FetchOptions{UID: true, InternalDate: true}).Collect()
+		if err != nil {
+			return c.lost("dates", err)
+		}
+		for _, m := range last {
+			if m.InternalDate.After(at.Old) {
+				at.Old = m.InternalDate.UTC()
+			}
+		}
+	}
+	f.at = at
+	if err := f.give(ctx, nil); err != nil {
+		f.at = cursor{}
+		return err
+	}
+	return nil
+}
+
+// give hands mails and the cursor behind them over.
+func (f *follower) give(ctx context.Context, mails []feed.Mail) error {
+	if err := f.take(ctx, feed.Batch{Mails: mails, Cursor: f.at.String()}); err != nil {
+		return fmt.Errorf("take %d mails: %w", len(mails), err)
+	}
+	f.taken++
+	f.moved = false
+	return nil
+}
+
+// catchUp gives all mails from the cursor on.
+func (f *follower) catchUp(ctx context.Context, c *conn) error {
+	for {
+		set, err := f.outstanding(c)
+		if err != nil {
+			return err
+		}
+		uids := first(set, f.at.Next, window)
+		if len(uids) == 0 {
+			if f.at.Until > 0 {
+				f.at.Next = max(f.at.Next, f.at.Until)
+				f.at.Until, f.at.Since = 0, time.Time{}
+				f.moved = true
+			}
+			if f.moved {
+				return f.give(ctx, nil)
+			}
+			return nil
+		}
+		if err := f.window(ctx, c, uids); err != nil {
+			return err
+		}
+	}
+}
+
+// outstanding asks which UIDs are still to be given. A server answers a search
+// from n on with the last mail if all are below n.
+func (f *follower) outstanding(c *conn) (goimap.UIDSet, error) {
+	from := max(f.at.Next, f.at.Until)
+	set, err := c.search(&goimap.SearchCriteria{UID: []goimap.UIDSet{{{Start: from, Stop: 0}}}})
+	if err != nil || f.at.Next >= f.at.Until {
+		return set, err
+	}
+	// The folder was numbered anew: of the UIDs that it had then the late ones only.
+	late, err := c.search(&goimap.SearchCriteria{
+		UID:   []goimap.UIDSet{{{Start: f.at.Next, Stop: f.at.Until - 1}}},
+		Since: f.at.Since,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var both goimap.UIDSet
+	for _, r := range late {
+		if r.Start < f.at.Until {
+			both.AddRange(r.Start, min(r.Stop, f.at.Until-1))
+		}
+	}
+	for _, r := range set {
+		if r.Stop >= from {
+			both.AddRange(max(r.Start, from), r.Stop)
+		}
+	}
+	return both, nil
+}
+
+// first gives the first n UIDs of a set from a UID on. Ranges are not written out:
+// a server may claim to have four thousand million mails.
+func first(set goimap.UIDSet, from goimap.UID, n int) []goimap.UID {
+	var uids []goimap.UID
+	for _, r := range set {
+		for uid := max(r.Start, from); uid != 0 && uid <= r.Stop; uid++ {
+			if len(uids) == n {
+				return uids
+			}
+			uids = append(uids, uid)
+		}
+	}
+	return uids
+}
+
+// window gives these mails, in batches.
+func (f *follower) window(ctx context.Context, c *conn, uids []goimap.UID) error {
+	sizes := &goimap.FetchOptions{UID: true, InternalDate: true, RFC822Size: true}
+	about, err := c.fetch(uids, sizes, feed.MaxBytes)
+	if err != nil {
+		return err
+	}
+	var batch []goimap.UID
+	bytes := int64(0)
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		err := f.batch(ctx, c, batch, false)
+		batch, bytes = batch[:0], 0
+		return err
+	}
+	for _, uid := range uids {
+		m := about.mails[uid]
+		switch {
+		case m == nil && !about.refused[uid]:
+			continue // it is no longer there
+		case m != nil && uid < f.at.Until && !f.at.Old.IsZero() && !m.received.After(f.at.Old):
+			continue // it was there at the first start
+		case m != nil && m.size > mbox.MaxMail:
+			if err := flush(); err != nil {
+				return err
+			}
+			if err := f.batch(ctx, c, []goimap.UID{uid}, true); err != nil {
+				return err
+			}
+			continue
+		case m != nil:
+			if len(batch) >= f.size || bytes+m.size > feed.MaxBytes {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+			bytes += m.size
+		}
+		batch = append(batch, uid)
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	if past := uids[len(uids)-1] + 1; past > f.at.Next {
+		f.at.Next = past
+		f.moved = true
+	}
+	return nil
+}
+
+// batch fetches some mails and gives them. Of large ones it gets the beginning.
+func (f *follower) batch(ctx context.Context, c *conn, uids []goimap.UID, large bool) error {
+	section := &goimap.FetchItemBodySection{Peek: true}
+	if large {
+		section.Partial = &goimap.SectionPartial{Offset: 0, Size: feed.CutAt}
+	}
+	got, err := c.fetch(uids, &goimap.FetchOptions{
+		UID: true, InternalDate: true, RFC822Size: true, BodySection: []*goimap.FetchItemBodySection{section},
+	}, feed.MaxBytes)
+	now := time.Now()
+	next := f.at
+	var mails []feed.Mail
+	for _, uid := range uids {
+		m := got.mails[uid]
+		if m == nil && err != nil {
+			break // the connection ended before this mail
+		}
+		if m == nil && got.refused[uid] {
+			f.refused[uid]++
+			if f.refused[uid] < stubborn || len(got.mails) == 0 {
+				err = fmt.Errorf("the server does not give mail UID %d", uid)
+				break
+			}
+			f.tell("mail UID %d is left out: the server did not give it in %d attempts, but others", uid, f.refused[uid])
+		}
+		next.Next = uid + 1
+		if m == nil {
+			continue
+		}
+		if m.size > mbox.MaxMail {
+			m.raw = m.raw[:min(len(m.raw), feed.CutAt)]
+			f.tell("mail UID %d has %d bytes: its first %d are read", uid, m.size, len(m.raw))
+		}
+		next.saw(m.received, now)
+		mails = append(mails, feed.Mail{Raw: m.raw, Received: m.received})
+	}
+	if next == f.at {
+		return err
+	}
+	before := f.at
+	f.at = next
+	if err := f.give(ctx, mails); err != nil {
+		f.at = before
+		return err
+	}
+	f.size = min(2*f.size, feed.MaxMails)
+	return err
+}
