@@ -14,7 +14,6 @@
 package series
 
 import (
-	"maps"
 	"time"
 
 	"patchbench/mbox"
@@ -131,27 +130,17 @@ func (c *Collector) Listing() (mbox.Listing, error) { return c.Index().Listing()
 // it; dates that senders wrote are never used for waiting. It fails only if the
 // Keeper does; the next call gives what was ready then.
 func (c *Collector) Ready(now time.Time) ([]mbox.Series, error) {
-	c.pool.Arrived(now)
 	var out []mbox.Series
-	reported := make(map[uint32]uint64)
-	x := c.Index()
-	for i := range x.Len() {
-		first, last := x.made.Received(i)
-		waited := now.Sub(last) >= c.options.Wait || now.Sub(first) >= c.options.GiveUp
-		if (!x.made.Complete(i) || x.made.Filled(i)) && !waited {
-			continue
-		}
-		key, content := x.made.Key(x.made.Head(i)), x.made.Content(i)
-		if c.reported[key] == content {
-			continue
-		}
-		s, err := x.Series(i)
+	due := c.Due(now)
+	for _, i := range due {
+		s, err := c.Index().Series(i)
 		if err != nil {
 			return nil, err
 		}
-		reported[key] = content
 		out = append(out, s)
 	}
-	maps.Copy(c.reported, reported)
+	for _, i := range due {
+		c.Told(i)
+	}
 	return out, nil
 }

@@ -48,6 +48,16 @@ func (r *Result) Head(i int) uint32 { return r.pool.head(r.series(i)).seq }
 // Notes say what was decided about the series beyond its mails.
 func (r *Result) Notes(i int) []string { return r.notes[r.series(i).self] }
 
+// Messages gives the messages that the series is made of, without patches of
+// another version.
+func (r *Result) Messages(i int) []uint32 {
+	var list []uint32
+	for m := range r.pool.recordsOf(r.series(i)) {
+		list = append(list, m.seq)
+	}
+	return list
+}
+
 // Filled says that patches of another version complete the series.
 func (r *Result) Filled(i int) bool { return r.series(i).filled }
 
