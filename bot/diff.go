@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"patchbench/bench"
+	"patchbench/bot/report/delta"
 	"patchbench/store"
 )
 
@@ -34,129 +34,16 @@ func (c *diffCommand) Run(ctx context.Context, t *terminal) error {
 			return usage(err)
 		}
 	}
-	d := sideBySide(both)
+	d := delta.Of(both[0], both[1])
 	if c.Format == "json" {
 		return writeJSON(t.stdout, d)
 	}
-	return d.text(t.stdout, c.All)
-}
-
-// difference is two evaluations side by side. Their figures are of different
-// times, and nothing is tested between them.
-type difference struct {
-	Evaluations [2]diffHead `json:"evaluations"`
-	// Notes say in what the two cannot be compared.
-	Notes []string  `json:"notes"`
-	Rows  []diffRow `json:"rows"`
-}
-
-type diffHead struct {
-	ID       string        `json:"id"`
-	Created  string        `json:"created"`
-	Subject  string        `json:"subject"`
-	Verdict  bench.Verdict `json:"verdict"`
-	Headline string        `json:"headline"`
-}
-
-// diffRow is one benchmark's metric.
-type diffRow struct {
-	Benchmark string     `json:"benchmark"`
-	Metric    string     `json:"metric"`
-	Total     [2]*aStep  `json:"total"` // nil where there is no such row
-	Patches   []diffStep `json:"patches"`
-}
-
-// diffStep is a patch that changes the row in one of the two.
-type diffStep struct {
-	Subject string    `json:"subject"`
-	Steps   [2]*aStep `json:"steps"` // nil where there is no such patch
-}
-
-// aStep is one side's step, with the name of the patch and the row's rounds.
-type aStep struct {
-	bench.Step
-	Name   string `json:"name"`
-	Rounds int    `json:"rounds"`
-}
-
-func sideBySide(both [2]*store.Evaluation) difference {
-	d := difference{Notes: []string{}, Rows: []diffRow{}}
-	for i, e := range both {
-		d.Evaluations[i] = diffHead{ID: e.ID, Created: e.Created.UTC().Format("2006-01-02T15:04:05Z"), Verdict: e.Verdict, Headline: e.Headline}
-		if e.Series != nil {
-			d.Evaluations[i].Subject = e.Series.Subject
-		}
-	}
-	a, b := both[0], both[1]
-	for _, x := range []struct{ what, a, b string }{
-		{"machines", a.Host.Name, b.Host.Name},
-		{"processors", a.Host.CPU, b.Host.CPU},
-		{"kernels", a.Host.Kernel, b.Host.Kernel},
-		{"compilers", a.Host.Compiler, b.Host.Compiler},
-		{"sandboxes", a.Host.Sandbox, b.Host.Sandbox},
-		{"suites", a.Suite.Digest, b.Suite.Digest},
-		{"bases", a.Base.Commit, b.Base.Commit},
-		{"margins", fmt.Sprintf("%g %%", 100*a.Margin), fmt.Sprintf("%g %%", 100*b.Margin)},
-	} {
-		if x.a != x.b {
-			d.Notes = append(d.Notes, fmt.Sprintf("different %s: %.40s and %.40s", x.what, x.a, x.b))
-		}
-	}
-	at := map[string]int{}
-	for side, e := range both {
-		for _, c := range e.Results {
-			if !c.Tested {
-				continue
-			}
-			name := bench.RowName(c.Benchmark, c.Params)
-			i, ok := at[name+" "+c.Metric]
-			if !ok {
-				i = len(d.Rows)
-				at[name+" "+c.Metric] = i
-				d.Rows = append(d.Rows, diffRow{Benchmark: name, Metric: c.Metric, Patches: []diffStep{}})
-			}
-			d.Rows[i].Total[side] = &aStep{c.Total, "whole", c.Rounds}
-			d.Rows[i].steps(side, e, c)
-		}
-	}
-	// A patch that changes nothing on either side is not worth a line.
-	for i := range d.Rows {
-		d.Rows[i].Patches = slices.DeleteFunc(d.Rows[i].Patches, func(p diffStep) bool {
-			return !slices.ContainsFunc(p.Steps[:], func(s *aStep) bool { return s != nil && s.Verdict.Changed() })
-		})
-	}
-	return d
-}
-
-// steps enters one side's patches, which are the same on both sides when they
-// have the same subject.
-func (r *diffRow) steps(side int, e *store.Evaluation, c bench.Comparison) {
-	for _, s := range c.Steps {
-		step := &aStep{Step: s, Rounds: c.Rounds}
-		subject := ""
-		for _, v := range e.Versions {
-			if v.N == s.N {
-				step.Name, subject = v.Name, v.Subject
-			}
-		}
-		i := slices.IndexFunc(r.Patches, func(p diffStep) bool { return p.Subject == subject && p.Steps[side] == nil })
-		if i < 0 {
-			i = len(r.Patches)
-			r.Patches = append(r.Patches, diffStep{Subject: subject})
-		}
-		r.Patches[i].Steps[side] = step
-	}
-}
-
-// told says that a row deserves a line: a change, or verdicts that differ.
-func (r *diffRow) told() bool {
-	a, b := r.Total[0], r.Total[1]
-	return len(r.Patches) > 0 || a == nil || b == nil || a.Verdict != b.Verdict || a.Verdict.Changed()
+	return diffText(t.stdout, d, c.All)
 }
 
 const diffCell = 34 // columns of one side
 
-func (d difference) text(w io.Writer, all bool) error {
+func diffText(w io.Writer, d delta.Delta, all bool) error {
 	var b strings.Builder
 	for _, e := range d.Evaluations {
 		fmt.Fprintf(&b, "%s  %s  %s\n", printable(e.ID), e.Created[:10], printable(e.Headline))
@@ -168,12 +55,12 @@ func (d difference) text(w io.Writer, all bool) error {
 	fmt.Fprintf(&b, "\n  %-*s  %s\n", diffCell, printable(d.Evaluations[0].ID), printable(d.Evaluations[1].ID))
 	same := map[bench.Verdict]int{}
 	for _, r := range d.Rows {
-		if !all && !r.told() {
+		if !all && !r.Told() {
 			same[r.Total[0].Verdict]++
 			continue
 		}
 		fmt.Fprintf(&b, "%s %s\n", printable(r.Benchmark), printable(r.Metric))
-		line := func(steps [2]*aStep, none string) {
+		line := func(steps [2]*delta.Step, none string) {
 			left := cell(steps[0], none)
 			fmt.Fprintf(&b, "  %s%s  %s\n", left, strings.Repeat(" ", max(0, diffCell-utf8.RuneCountInString(left))), cell(steps[1], none))
 		}
@@ -193,7 +80,7 @@ func (d difference) text(w io.Writer, all bool) error {
 }
 
 // cell is one side of a line: "2/5 worse +5.1 % (+4.6 .. +5.6)".
-func cell(s *aStep, none string) string {
+func cell(s *delta.Step, none string) string {
 	if s == nil {
 		return none
 	}

@@ -43,6 +43,9 @@ type Options struct {
 	// Width is the largest number of columns of a line; tables and prose keep
 	// six columns less. 0 means 78, and fewer than 60 are taken as 60.
 	Width int
+	// Lines is the largest number of lines that the tables leave room for. 0
+	// means 200, and fewer than 100 are taken as 100.
+	Lines int
 	// Color marks verdicts with the colours of a terminal (ANSI SGR).
 	Color bool
 }

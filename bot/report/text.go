@@ -83,6 +83,9 @@ func Sections(e *store.Evaluation, o Options, kinds ...Kind) []Section {
 
 	lines := map[Kind][]string{}
 	left := mostLines - 4
+	if o.Lines > 0 {
+		left = max(o.Lines, 100) - 4
+	}
 	for kind, make := range map[Kind]func() []string{
 		Headline: r.headline, Notes: r.notes, About: r.about, Failed: r.failures, Claims: r.claims, Builds: r.sameBuilds,
 		Doubts: r.unclear, Missing: r.missing, Warnings: r.warnings, Facts: r.facts,
