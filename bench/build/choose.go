@@ -2,9 +2,10 @@ package build
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"patchbench/bench/late"
 )
 
 // What a file is by its name, for the choice of files that the package comment
@@ -19,11 +20,11 @@ var (
 	inputFolders = words("testdata data corpus fixture fixtures sample samples input inputs")
 
 	prose       = extensions(".md .markdown .mkd .rst .adoc .asciidoc .pod .texi .texinfo")
-	manual      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.+-]*\.[1-8]$`) // also libz.so.1
-	proseName   = regexp.MustCompile(`^(README|CHANGES|CHANGELOG|NEWS|HISTORY|RELNOTES|RELEASES?|LICEN[CS]E|COPYING|COPYRIGHT|AUTHORS|CONTRIBUTORS|CONTRIBUTING|MAINTAINERS|THANKS|TODO|INSTALL|HACKING|CODE_OF_CONDUCT|SECURITY)([-._].*)?$`)
+	manual      = late.Regexp(`^[A-Za-z_][A-Za-z0-9_.+-]*\.[1-8]$`) // also libz.so.1
+	proseName   = late.Regexp(`^(README|CHANGES|CHANGELOG|NEWS|HISTORY|RELNOTES|RELEASES?|LICEN[CS]E|COPYING|COPYRIGHT|AUTHORS|CONTRIBUTORS|CONTRIBUTING|MAINTAINERS|THANKS|TODO|INSTALL|HACKING|CODE_OF_CONDUCT|SECURITY)([-._].*)?$`)
 	docFolders  = words("Documentation doc docs man manpages")
-	notProse    = regexp.MustCompile(`^(CMakeLists|.*requirements.*|.*constraints.*)\.txt$`)
-	testFolder  = regexp.MustCompile(`(?i)test|data|bench|perf|corpus|corpora|fixture|sample|example|input|^t$|^spec$`)
+	notProse    = late.Regexp(`^(CMakeLists|.*requirements.*|.*constraints.*)\.txt$`)
+	testFolder  = late.Regexp(`(?i)test|data|bench|perf|corpus|corpora|fixture|sample|example|input|^t$|^spec$`)
 	interpreted = extensions(".sh .bash .py .pl .pm .rb .js .mjs .cjs .ts .lua .tcl .php .r .R .jl .awk .sed .m4 .mk .cmake .java .kt .scala .hs .ml .mli .ex .exs .erl .clj .lisp .el .scm .vim .css .html .xml .json .toml .yaml .yml .sql .csv .in .am .ac .bat .ps1 .cs .swift .nim .d .m .mm .v .vhdl .proto .y .l")
 )
 
@@ -50,7 +51,7 @@ func isSource(rel string) bool {
 // isProse says that a file is documentation.
 func isProse(rel string) bool {
 	name, ext, in := path.Base(rel), path.Ext(rel), folders(rel)
-	if notProse.MatchString(name) || slices.ContainsFunc(in, testFolder.MatchString) {
+	if notProse().MatchString(name) || slices.ContainsFunc(in, testFolder().MatchString) {
 		return false
 	}
 	switch {
@@ -58,11 +59,11 @@ func isProse(rel string) bool {
 		return true
 	case isSource(rel) || strings.Contains(name, ".so."):
 		return false
-	case proseName.MatchString(name) || len(in) > 0 && docFolders[in[0]]:
+	case proseName().MatchString(name) || len(in) > 0 && docFolders[in[0]]:
 		return true
 	}
 	// Elsewhere in the tree such a file may as well be data.
-	return len(in) == 0 && (ext == ".txt" || manual.MatchString(name))
+	return len(in) == 0 && (ext == ".txt" || manual().MatchString(name))
 }
 
 // isIntermediate says that a file only goes into a compiled program or is a

@@ -7,15 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
+
+	"patchbench/bench/late"
 )
 
 var errOdd = errors.New("not a usual ELF file")
 
 // goBuildID is what a Go build id looks like; anything else is not blanked, so
 // that no chosen text can hide a difference.
-var goBuildID = regexp.MustCompile(`^[A-Za-z0-9_-]{8,64}(/[A-Za-z0-9_-]{8,64}){1,3}$`)
+var goBuildID = late.Regexp(`^[A-Za-z0-9_-]{8,64}(/[A-Za-z0-9_-]{8,64}){1,3}$`)
 
 // sumELF writes what matters of an ELF file when it runs or, if it is
 // relocatable, when it is linked. An error means that the file is to count byte
@@ -91,7 +92,7 @@ func (e *elfFile) notes() {
 		name, desc := string(note[12:16]), note[16:16+descSize]
 		switch {
 		case s.Name == ".note.gnu.build-id" && name == "GNU\x00" && kind == 3 && descSize <= 64:
-		case s.Name == ".note.go.buildid" && name == "Go\x00\x00" && kind == 4 && goBuildID.Match(desc):
+		case s.Name == ".note.go.buildid" && name == "Go\x00\x00" && kind == 4 && goBuildID().Match(desc):
 			// The linker puts the text into other places too.
 			e.blanks = append([][]byte{bytes.Clone(desc)}, e.blanks...)
 		default:

@@ -2,11 +2,11 @@ package build
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/late"
 )
 
 // mentions is what the benchmarks of a suite name of a source folder.
@@ -22,17 +22,17 @@ type mentions struct {
 // tool is a program that compiles, or starts one that does. The second pattern
 // has those whose names are common words: only where a command begins.
 var (
-	tool = regexp.MustCompile(`^([a-z0-9_]+-)*(go|gofmt|cargo|rustc|make|gmake|bmake|ninja|samu|cmake|ctest|meson|bazel|bazelisk|buck2?|scons|waf|` +
+	tool = late.Regexp(`^([a-z0-9_]+-)*(go|gofmt|cargo|rustc|make|gmake|bmake|ninja|samu|cmake|ctest|meson|bazel|bazelisk|buck2?|scons|waf|` +
 		`cc|c\+\+|gcc|g\+\+|clang|clang\+\+|cpp|tcc|icc|icx|nvcc|gfortran|flang|zig|ld|lld|mold|nasm|yasm|libtool|` +
 		`configure|autoreconf|autogen\.sh|bootstrap\.sh|build\.sh|setup\.py|pip3?|pipx|uv|tox|nox|poetry|hatch|pdm|npm|npx|yarn|pnpm|node-gyp|` +
 		`mvn|mvnw|gradle|gradlew|sbt|cabal|dune|opam|dub|rake|nix|nix-build|dpkg-buildpackage|rpmbuild|ccache|distcc)(-?[0-9][0-9.]*)?$`)
-	changing = regexp.MustCompile(`\bcd\s+["']?([^\s"';&|()]+)`)
-	leading  = regexp.MustCompile(`(^|[;&|({\n])\s*(\S*/)?(just|task|ant|stack|mix|as|bun|deno)\s`)
+	changing = late.Regexp(`\bcd\s+["']?([^\s"';&|()]+)`)
+	leading  = late.Regexp(`(^|[;&|({\n])\s*(\S*/)?(just|task|ant|stack|mix|as|bun|deno)\s`)
 )
 
 // wordBreak is what stands between words of a shell line, taken broadly:
 // --input=docs/a.txt names docs/a.txt.
-var wordBreak = regexp.MustCompile("[\\s'\"`;&|()<>=,:{}]+")
+var wordBreak = late.Regexp("[\\s'\"`;&|()<>=,:{}]+")
 
 // mentioned collects what the benchmarks name. read gives the text of a script
 // by its path below src, "" for a file that is none.
@@ -80,17 +80,17 @@ func (m *mentions) line(text string, suite bool) {
 	for _, r := range []string{"${SRC}", "$SRC"} {
 		text = strings.ReplaceAll(text, r, insideSrc)
 	}
-	m.tool = m.tool || leading.MatchString(text+" ")
-	for _, match := range changing.FindAllStringSubmatch(text, 20) {
+	m.tool = m.tool || leading().MatchString(text+" ")
+	for _, match := range changing().FindAllStringSubmatch(text, 20) {
 		if suite {
 			m.into = append(m.into, strings.TrimPrefix(path.Clean(match[1]), insideSrc+"/"))
 		}
 	}
-	for _, word := range wordBreak.Split(text, -1) {
+	for _, word := range wordBreak().Split(text, -1) {
 		if word == "" {
 			continue
 		}
-		m.tool = m.tool || tool.MatchString(path.Base(word))
+		m.tool = m.tool || tool().MatchString(path.Base(word))
 		if strings.HasPrefix(word, "-") {
 			// -Idir, -fname: what follows the letter may be a path.
 			if len(word) < 3 || word[1] == '-' {

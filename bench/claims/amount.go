@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/late"
 )
 
 // An amount is a number with its unit, scaled to "s", "B" or "1"; unit is "" for
@@ -29,12 +30,12 @@ const (
 )
 
 var (
-	clockRE  = regexp.MustCompile(`^(?:(\d+)h ?)?(\d+)m(?: ?(\d+(?:\.\d+)?)s)?$`)
-	colonRE  = regexp.MustCompile(`^(?:(\d+):)?(\d+):(\d\d(?:\.\d+)?)$`)
-	perfRE   = regexp.MustCompile(`^(\d+\.\d+)\(\d+\.\d+\+\d+\.\d+\)$`)
-	plainRE  = regexp.MustCompile(`^(` + number + `)\s*(` + units + `)?$`)
-	spreadRE = regexp.MustCompile(`\s?(?:±|\+-|\+/-)\s?` + number + `\s*`)
-	atStart  = regexp.MustCompile(`^[~<|]?\s*(` + quantity + `)`)
+	clockRE  = late.Regexp(`^(?:(\d+)h ?)?(\d+)m(?: ?(\d+(?:\.\d+)?)s)?$`)
+	colonRE  = late.Regexp(`^(?:(\d+):)?(\d+):(\d\d(?:\.\d+)?)$`)
+	perfRE   = late.Regexp(`^(\d+\.\d+)\(\d+\.\d+\+\d+\.\d+\)$`)
+	plainRE  = late.Regexp(`^(` + number + `)\s*(` + units + `)?$`)
+	spreadRE = late.Regexp(`\s?(?:±|\+-|\+/-)\s?` + number + `\s*`)
+	atStart  = late.Regexp(`^[~<|]?\s*(` + quantity + `)`)
 )
 
 var scales = map[string]struct {
@@ -58,24 +59,24 @@ func parse(s string) (amount, bool) {
 		return v
 	}
 	seconds := func(v float64) (amount, bool) { return amount{value: v, unit: bench.Second, scale: 1}, true }
-	if m := clockRE.FindStringSubmatch(s); m != nil && (m[1] != "" || m[3] != "") {
+	if m := clockRE().FindStringSubmatch(s); m != nil && (m[1] != "" || m[3] != "") {
 		return seconds(exact(float(m[1])*3600 + float(m[2])*60 + float(m[3])))
 	}
-	if m := colonRE.FindStringSubmatch(s); m != nil {
+	if m := colonRE().FindStringSubmatch(s); m != nil {
 		return seconds(exact(float(m[1])*3600 + float(m[2])*60 + float(m[3])))
 	}
-	if m := perfRE.FindStringSubmatch(s); m != nil {
+	if m := perfRE().FindStringSubmatch(s); m != nil {
 		return seconds(float(m[1]))
 	}
-	if at := spreadRE.FindStringIndex(s); at != nil {
+	if at := spreadRE().FindStringIndex(s); at != nil {
 		// The unit may stand on either side: "192.9 ms ± 0.6 ms", "1.2 ± 0.1 s".
 		rest := s[at[1]:]
 		s = strings.TrimSpace(s[:at[0]])
-		if m := plainRE.FindStringSubmatch(s); m != nil && m[2] == "" {
+		if m := plainRE().FindStringSubmatch(s); m != nil && m[2] == "" {
 			s += " " + rest
 		}
 	}
-	m := plainRE.FindStringSubmatch(strings.Join(strings.Fields(s), " "))
+	m := plainRE().FindStringSubmatch(strings.Join(strings.Fields(s), " "))
 	if m == nil {
 		return amount{}, false
 	}
@@ -128,19 +129,19 @@ func agree(a, b amount) (amount, amount) {
 
 var quantityWords = []struct {
 	name, unit string
-	re         *regexp.Regexp
+	re         func() *regexp.Regexp
 }{
-	{"rss", bench.Byte, regexp.MustCompile(`(?i)\b(?:rss|resident|max(?:imum)? resident)\b`)},
-	{"malloc", bench.Byte, regexp.MustCompile(`(?i)\b(?:malloc'?d?|allocated)\b`)},
-	{"heap", bench.Byte, regexp.MustCompile(`(?i)\bheap\b`)},
-	{"memory", bench.Byte, regexp.MustCompile(`(?i)\b(?:memory|ram|footprint)\b`)},
-	{"throughput", "", regexp.MustCompile(`(?i)\b(?:throughput|bandwidth|[MGk]i?B/s|(?:ops|requests|queries) ?(?:/ ?s|per second))`)},
-	{"cpu", bench.Second, regexp.MustCompile(`(?i)\bcpu[ -](?:time|usage)?\b|\bcpu\b`)},
-	{"user", bench.Second, regexp.MustCompile(`(?i)\buser(?: time)?\b`)},
-	{"sys", bench.Second, regexp.MustCompile(`(?i)\bsys(?:tem)?(?: time)\b|\bsys\b`)},
-	{"wall", bench.Second, regexp.MustCompile(`(?i)\b(?:wall|wall-?clock|elapsed|real)\b`)},
-	{"instructions", bench.Count, regexp.MustCompile(`(?i)\binstructions\b`)},
-	{"time", bench.Second, regexp.MustCompile(`(?i)\b(?:time|runtime|duration|latency|faster|slower|quicker|as fast|speed-?ups?|takes?|took|takes)\b`)},
+	{"rss", bench.Byte, late.Regexp(`(?i)\b(?:rss|resident|max(?:imum)? resident)\b`)},
+	{"malloc", bench.Byte, late.Regexp(`(?i)\b(?:malloc'?d?|allocated)\b`)},
+	{"heap", bench.Byte, late.Regexp(`(?i)\bheap\b`)},
+	{"memory", bench.Byte, late.Regexp(`(?i)\b(?:memory|ram|footprint)\b`)},
+	{"throughput", "", late.Regexp(`(?i)\b(?:throughput|bandwidth|[MGk]i?B/s|(?:ops|requests|queries) ?(?:/ ?s|per second))`)},
+	{"cpu", bench.Second, late.Regexp(`(?i)\bcpu[ -](?:time|usage)?\b|\bcpu\b`)},
+	{"user", bench.Second, late.Regexp(`(?i)\buser(?: time)?\b`)},
+	{"sys", bench.Second, late.Regexp(`(?i)\bsys(?:tem)?(?: time)\b|\bsys\b`)},
+	{"wall", bench.Second, late.Regexp(`(?i)\b(?:wall|wall-?clock|elapsed|real)\b`)},
+	{"instructions", bench.Count, late.Regexp(`(?i)\binstructions\b`)},
+	{"time", bench.Second, late.Regexp(`(?i)\b(?:time|runtime|duration|latency|faster|slower|quicker|as fast|speed-?ups?|takes?|took|takes)\b`)},
 }
 
 // quantityOf names what an amount counts, from its unit and the words around it.
@@ -149,7 +150,7 @@ func quantityOf(a amount, words string) string {
 		return a.noun
 	}
 	for _, q := range quantityWords {
-		if (q.unit == "" || a.unit == "" || q.unit == a.unit) && q.re.MatchString(words) {
+		if (q.unit == "" || a.unit == "" || q.unit == a.unit) && q.re().MatchString(words) {
 			return q.name
 		}
 	}

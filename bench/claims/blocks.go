@@ -1,16 +1,17 @@
 package claims
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"patchbench/bench/late"
 )
 
 var (
-	benchmarkRE = regexp.MustCompile(`^\s*Benchmark\s+#?(\d+):\s*(.*)$`)
-	meanRE      = regexp.MustCompile(`^\s*Time\s+\(.*?\):\s+(` + quantity + `)`)
-	rangeRE     = regexp.MustCompile(`^\s*Range\s+\(`)
+	benchmarkRE = late.Regexp(`^\s*Benchmark\s+#?(\d+):\s*(.*)$`)
+	meanRE      = late.Regexp(`^\s*Time\s+\(.*?\):\s+(` + quantity + `)`)
+	rangeRE     = late.Regexp(`^\s*Range\s+\(`)
 )
 
 // A hyperfineRun is one benchmark of hyperfine.
@@ -32,7 +33,7 @@ func (t *reader) hyperfine() {
 	summary, ran := 0, ""
 	for i, line := range t.lines {
 		trimmed := strings.TrimSpace(line)
-		switch m := benchmarkRE.FindStringSubmatch(line); {
+		switch m := benchmarkRE().FindStringSubmatch(line); {
 		case m != nil:
 			n, _ := strconv.Atoi(m[1])
 			if len(group) > 0 && n <= group[len(group)-1].number {
@@ -44,10 +45,10 @@ func (t *reader) hyperfine() {
 			}
 			group = append(group, hyperfineRun{number: n, line: i, name: name})
 			summary = 0
-		case len(group) > 0 && meanRE.MatchString(line):
+		case len(group) > 0 && meanRE().MatchString(line):
 			b := &group[len(group)-1]
-			b.mean, b.measured = parse(meanRE.FindStringSubmatch(line)[1])
-		case rangeRE.MatchString(line):
+			b.mean, b.measured = parse(meanRE().FindStringSubmatch(line)[1])
+		case rangeRE().MatchString(line):
 		case trimmed == "Summary" || trimmed == "Summary:":
 			summary = 1
 		case summary == 1 && trimmed != "": // "NAME ran", or the name alone
@@ -71,11 +72,11 @@ func (t *reader) hyperfine() {
 	flush()
 }
 
-var summaryRE = regexp.MustCompile(`(` + number + `).*times faster than\s+(.*)$`)
+var summaryRE = late.Regexp(`(` + number + `).*times faster than\s+(.*)$`)
 
 // onlySummary reads hyperfine's summary where the runs above it were left out.
 func (t *reader) onlySummary(i int, ran, line string) {
-	m := summaryRE.FindStringSubmatch(line)
+	m := summaryRE().FindStringSubmatch(line)
 	if m == nil {
 		return
 	}
@@ -137,7 +138,7 @@ func (t *reader) group(list []hyperfineRun) {
 // meanOf is the figure below the benchmark on line i.
 func meanOf(lines []string, i int) string {
 	for _, line := range lines[i:min(i+4, len(lines))] {
-		if m := meanRE.FindStringSubmatch(line); m != nil {
+		if m := meanRE().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
 	}
@@ -164,19 +165,19 @@ func sharesWords(a, b string) bool {
 	return 2*both >= len(x) && 2*both >= len(y)
 }
 
-var settingRE = regexp.MustCompile(`(?i)\b(?:true|false|on|off|enabled|disabled|yes|no)\b`)
+var settingRE = late.Regexp(`(?i)\b(?:true|false|on|off|enabled|disabled|yes|no)\b`)
 
 // isSetting says that two names differ in a switch only.
 func isSetting(a, b string) bool {
-	return a != b && settingRE.MatchString(a) && settingRE.MatchString(b) &&
-		settingRE.ReplaceAllString(a, "") == settingRE.ReplaceAllString(b, "")
+	return a != b && settingRE().MatchString(a) && settingRE().MatchString(b) &&
+		settingRE().ReplaceAllString(a, "") == settingRE().ReplaceAllString(b, "")
 }
 
 var (
-	timeLineRE = regexp.MustCompile(`^\s*(real|user|system|sys|elapsed|wall|cpu)\s*:?\s+(` + quantity + `)\s*$`)
-	promptRE   = regexp.MustCompile(`^(?:\[[^\]]*\]|[\w.@-]+:[\w~/.-]*)?[$] `)
-	pathRE     = regexp.MustCompile(`(^\$ |\btime )[^ ]*/`)
-	timeTailRE = regexp.MustCompile(`(` + quantity + `)\s?(real|user|system|sys|elapsed|wall|cpu)\b`)
+	timeLineRE = late.Regexp(`^\s*(real|user|system|sys|elapsed|wall|cpu)\s*:?\s+(` + quantity + `)\s*$`)
+	promptRE   = late.Regexp(`^(?:\[[^\]]*\]|[\w.@-]+:[\w~/.-]*)?[$] `)
+	pathRE     = late.Regexp(`(^\$ |\btime )[^ ]*/`)
+	timeTailRE = late.Regexp(`(` + quantity + `)\s?(real|user|system|sys|elapsed|wall|cpu)\b`)
 )
 
 // timings reads the output of time(1): blocks of real, user and sys, the first
@@ -193,13 +194,13 @@ func (t *reader) timings() {
 	for i := 0; i < len(t.lines); i++ {
 		b := block{from: i, values: map[string]amount{}}
 		for ; i < len(t.lines); i++ {
-			if m := timeLineRE.FindStringSubmatch(t.lines[i]); m != nil {
+			if m := timeLineRE().FindStringSubmatch(t.lines[i]); m != nil {
 				if a, ok := parse(m[2]); ok {
 					b.values[m[1]], _ = agree(a, amount{unit: "s", scale: 1})
 				}
 				continue
 			}
-			if all := timeTailRE.FindAllStringSubmatch(t.lines[i], -1); len(all) >= 2 {
+			if all := timeTailRE().FindAllStringSubmatch(t.lines[i], -1); len(all) >= 2 {
 				for _, m := range all {
 					if a, ok := parse(m[1]); ok {
 						b.values[m[2]], _ = agree(a, amount{unit: "s", scale: 1})
@@ -269,9 +270,9 @@ func alike(a, b string) bool {
 func (t *reader) labels(from, to int) (side int, command string) {
 	for i := to - 1; i >= max(from, 0); i-- {
 		line := strings.TrimSpace(t.whole[i])
-		if at := promptRE.FindStringIndex(line); at != nil {
+		if at := promptRE().FindStringIndex(line); at != nil {
 			if command == "" {
-				command = pathRE.ReplaceAllString(line[at[1]-2:], "$1")
+				command = pathRE().ReplaceAllString(line[at[1]-2:], "$1")
 			}
 			continue
 		}

@@ -1,15 +1,16 @@
 package claims
 
 import (
-	"regexp"
 	"strings"
+
+	"patchbench/bench/late"
 )
 
 var (
-	gapRE     = regexp.MustCompile(`\t+| {2,}`)
-	ruleRE    = regexp.MustCompile(`^[\s|+:=-]+$`)
-	inUnitsRE = regexp.MustCompile(`[(\[,]\s*(?:in )?(` + units + `)\s*[)\]]`)
-	perfRowRE = regexp.MustCompile(`^\s*(.*?)\s{2,}(\d+\.\d+\(\d+\.\d+\+\d+\.\d+\)).*?\s(\d+\.\d+\(\d+\.\d+\+\d+\.\d+\))`)
+	gapRE     = late.Regexp(`\t+| {2,}`)
+	ruleRE    = late.Regexp(`^[\s|+:=-]+$`)
+	inUnitsRE = late.Regexp(`[(\[,]\s*(?:in )?(` + units + `)\s*[)\]]`)
+	perfRowRE = late.Regexp(`^\s*(.*?)\s{2,}(\d+\.\d+\(\d+\.\d+\+\d+\.\d+\)).*?\s(\d+\.\d+\(\d+\.\d+\+\d+\.\d+\))`)
 )
 
 // cells takes a table's line apart, at bars or at gaps.
@@ -18,7 +19,7 @@ func cells(line string) []string {
 	if strings.Contains(line, "|") {
 		all = strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 	} else {
-		all = gapRE.Split(strings.TrimSpace(line), -1)
+		all = gapRE().Split(strings.TrimSpace(line), -1)
 	}
 	for i := range all {
 		all[i] = strings.TrimSpace(all[i])
@@ -29,7 +30,7 @@ func cells(line string) []string {
 // tables reads tables that have a column for before and one for after.
 func (t *reader) tables() {
 	for i := 0; i < len(t.lines); i++ {
-		if m := perfRowRE.FindStringSubmatch(t.lines[i]); m != nil && !strings.Contains(t.lines[i], "->") {
+		if m := perfRowRE().FindStringSubmatch(t.lines[i]); m != nil && !strings.Contains(t.lines[i], "->") {
 			a, ok := parse(m[2])
 			b, ok2 := parse(m[3])
 			if ok && ok2 {
@@ -76,7 +77,7 @@ func columnsOf(head []string) (before, after int) {
 
 // perfLike says that a cell is a figure, so that its line is no header.
 func perfLike(cell string) bool {
-	m := atStart.FindString(cell)
+	m := atStart().FindString(cell)
 	a, ok := parse(m)
 	return ok && a.unit != ""
 }
@@ -95,7 +96,7 @@ func (t *reader) table(h int, head []string, before, after int) int {
 			}
 			break
 		}
-		if ruleRE.MatchString(line) {
+		if ruleRE().MatchString(line) {
 			continue
 		}
 		row := cells(line)
@@ -137,7 +138,7 @@ func (t *reader) table(h int, head []string, before, after int) int {
 
 // cell reads a figure, whose unit may stand in the head or the label instead.
 func cell(s, head, label string) (amount, bool) {
-	m := atStart.FindString(s)
+	m := atStart().FindString(s)
 	if m == "" {
 		return amount{}, false
 	}
@@ -149,7 +150,7 @@ func cell(s, head, label string) (amount, bool) {
 		return amount{}, false // a word that is no unit, or a version
 	}
 	for _, where := range []string{head, label} {
-		if u := inUnitsRE.FindStringSubmatch(where); u != nil {
+		if u := inUnitsRE().FindStringSubmatch(where); u != nil {
 			if sc, ok := scaleOf(u[1]); ok {
 				a.value, a.unit, a.scale = exact(a.value*sc.factor), sc.unit, sc.factor
 				break
@@ -160,9 +161,9 @@ func cell(s, head, label string) (amount, bool) {
 }
 
 var (
-	tokenRE   = regexp.MustCompile(`[A-Za-z0-9/^~-]+`)
-	versionRE = regexp.MustCompile(`[_-]?v?\d+\.\d+(?:\.\d+)?(?:-rc\d+)?\b`)
-	splitRE   = regexp.MustCompile(`[._/()=,'"\s:-]+`)
+	tokenRE   = late.Regexp(`[A-Za-z0-9/^~-]+`)
+	versionRE = late.Regexp(`[_-]?v?\d+\.\d+(?:\.\d+)?(?:-rc\d+)?\b`)
+	splitRE   = late.Regexp(`[._/()=,'"\s:-]+`)
 )
 
 // The words by which authors tell the two sides of a comparison. The weaker ones
@@ -189,7 +190,7 @@ func sideOf(label string) int {
 			}
 		}
 	}
-	if rest != "" && versionRE.MatchString(first) {
+	if rest != "" && versionRE().MatchString(first) {
 		return -1 // a release of the program: ./git_v2.51.0 log
 	}
 	return 0
@@ -197,10 +198,10 @@ func sideOf(label string) int {
 
 func sideTokens(label string) []string {
 	var all []string
-	for _, token := range tokenRE.FindAllString(strings.ToLower(label), -1) {
+	for _, token := range tokenRE().FindAllString(strings.ToLower(label), -1) {
 		all = append(all, token)
 		if strings.ContainsAny(token, "/_.-") {
-			all = append(all, splitRE.Split(token, -1)...)
+			all = append(all, splitRE().Split(token, -1)...)
 		}
 	}
 	return all
@@ -209,7 +210,7 @@ func sideTokens(label string) []string {
 // keyOf is a benchmark's name without the words that tell its side.
 func keyOf(name string) string {
 	first, rest, _ := strings.Cut(strings.TrimSpace(name), " ")
-	name = versionRE.ReplaceAllString(first, "") + " " + rest
+	name = versionRE().ReplaceAllString(first, "") + " " + rest
 	var kept []string
 	for _, token := range splitKeeping(name) {
 		lower := strings.ToLower(token)
@@ -220,6 +221,6 @@ func keyOf(name string) string {
 	return strings.Join(kept, " ")
 }
 
-var keyRE = regexp.MustCompile(`[\s_()'",:/]+|\.+(?:\W|$)|^\./|\.`)
+var keyRE = late.Regexp(`[\s_()'",:/]+|\.+(?:\W|$)|^\./|\.`)
 
-func splitKeeping(s string) []string { return keyRE.Split(s, -1) }
+func splitKeeping(s string) []string { return keyRE().Split(s, -1) }

@@ -62,7 +62,7 @@ func (c *checker) params(at []any, what string, params map[string][]value) {
 		values := params[name]
 		at := append(slices.Clip(at), name)
 		switch {
-		case !wordPattern.MatchString(name):
+		case !wordPattern().MatchString(name):
 			c.fault(at, "%s: %q is no name of a parameter: use letters, digits, _ and -", what, name)
 		case len(values) == 0:
 			if !c.partial {
@@ -117,7 +117,7 @@ func (c *checker) placeholders(i int, whose string, b benchmark, f file) {
 	}
 	look(b.Stdin, "stdin")
 	for _, name := range slices.Sorted(maps.Keys(b.Params)) {
-		if !used[name] && wordPattern.MatchString(name) && !c.partial && len(b.Together) == 0 {
+		if !used[name] && wordPattern().MatchString(name) && !c.partial && len(b.Together) == 0 {
 			c.fault(place("benchmark", i, "params", name), "%sthe parameter %s is used nowhere: write {%s} in run or env", whose, name, name)
 		}
 	}
@@ -159,7 +159,7 @@ func (c *checker) buildPlaceholders(f file) {
 		look(k, "keep", i)
 	}
 	for _, name := range known {
-		if !used[name] && wordPattern.MatchString(name) && !c.partial {
+		if !used[name] && wordPattern().MatchString(name) && !c.partial {
 			c.fault(place("build", "params", name), "the build does not use its parameter %s: write {%s} in run or env", name, name)
 		}
 	}
@@ -180,7 +180,7 @@ func limited(params map[string][]value) map[string][]value {
 // check looks for a misspelt "stdout": any other text is a shell line.
 func (c *checker) check(at []any, whose string, p program) {
 	c.program(at, whose+"check", p)
-	if word := p.Line; word != checkStdout && word != "" && wordPattern.MatchString(word) {
+	if word := p.Line; word != checkStdout && word != "" && wordPattern().MatchString(word) {
 		if hint := config.Hint(word, []string{checkStdout}); strings.HasPrefix(hint, "did you mean") {
 			c.fault(at, "%scheck = %q (%s); a command of that name is written [%[2]q]", whose, word, hint)
 		}

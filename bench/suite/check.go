@@ -6,13 +6,13 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"patchbench/bench"
+	"patchbench/bench/late"
 	"patchbench/bench/sample/counter"
 	"patchbench/config"
 )
@@ -36,8 +36,8 @@ const (
 
 var (
 	metrics        = append([]string{"wall", "cpu", "user", "sys", "rss", "size", "rss_tree", "faults", "switches", "reads", "writes"}, counter.Metrics()...)
-	fileName       = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
-	variable       = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	fileName       = late.Regexp(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
+	variable       = late.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	ownedVariables = []string{"SRC", "OUT", "FIXTURES", "COPY"}
 )
 
@@ -136,7 +136,7 @@ func (c *checker) build(f file) {
 			if !c.partial {
 				c.fault(at, `build.cache has an entry without env: write { env = "GOCACHE" }`)
 			}
-		case !variable.MatchString(e.Env) || slices.Contains(ownedVariables, e.Env):
+		case !variable().MatchString(e.Env) || slices.Contains(ownedVariables, e.Env):
 			c.fault(at, "build.cache: env = %q cannot be the name of a cache folder's variable", e.Env)
 		case slices.ContainsFunc(b.Cache[:i], func(o cache) bool { return o.Env == e.Env }):
 			c.fault(at, "build.cache names %s twice: remove one", e.Env)
@@ -179,7 +179,7 @@ func (c *checker) fixtures(f file) {
 			if !c.partial || c.doc.Has(at("name")...) {
 				c.fault(at(), `a fixture has no name: add name = "..."`)
 			}
-		case !fileName.MatchString(x.Name):
+		case !fileName().MatchString(x.Name):
 			c.fault(at("name"), "%sit is the name of a folder: use letters, digits, _, - and .", whose)
 		case slices.ContainsFunc(f.Fixture[:i], func(o fixture) bool { return o.Name == x.Name }):
 			c.fault(at("name"), "%sit is there twice: rename one", whose)

@@ -2,15 +2,16 @@ package suite
 
 import (
 	"maps"
-	"regexp"
 	"slices"
+
+	"patchbench/bench/late"
 )
 
 var (
 	// placeholder is {word} or {{word}}; what stands before it decides whether
 	// it is the shell's ${word}.
-	placeholder = regexp.MustCompile(`\$?\{\{?[A-Za-z_][A-Za-z0-9_-]*\}\}?`)
-	wordPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+	placeholder = late.Regexp(`\$?\{\{?[A-Za-z_][A-Za-z0-9_-]*\}\}?`)
+	wordPattern = late.Regexp(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 )
 
 // split tells what a match of placeholder is: a parameter's name, or else the
@@ -31,7 +32,7 @@ func split(match string) (name, text string) {
 
 // expand fills the parameters into a string.
 func expand(s string, params map[string]string) string {
-	return placeholder.ReplaceAllStringFunc(s, func(match string) string {
+	return placeholder().ReplaceAllStringFunc(s, func(match string) string {
 		name, text := split(match)
 		if name == "" {
 			return text
@@ -53,7 +54,7 @@ func expand(s string, params map[string]string) string {
 // names lists the parameters that a string asks for, each once.
 func names(s string) []string {
 	var found []string
-	for _, match := range placeholder.FindAllString(s, -1) {
+	for _, match := range placeholder().FindAllString(s, -1) {
 		if name, _ := split(match); name != "" && !slices.Contains(found, name) {
 			found = append(found, name)
 		}

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"patchbench/bench/late"
 )
 
 // Run is what valgrind tells of one program and all that it started.
@@ -30,8 +31,8 @@ type process struct {
 }
 
 var (
-	logLine = regexp.MustCompile(`^[-=]{2}(\d+)[-=]{2} +(.*)$`)
-	inBlock = regexp.MustCompile(`^([\d,]+) bytes in ([\d,]+) blocks$`)
+	logLine = late.Regexp(`^[-=]{2}(\d+)[-=]{2} +(.*)$`)
+	inBlock = late.Regexp(`^([\d,]+) bytes in ([\d,]+) blocks$`)
 )
 
 // Read reads what Collect printed: by program of the run. A program of which there
@@ -55,7 +56,7 @@ func (t Tool) Read(out []byte) map[int]*Run {
 func readLog(f File) *process {
 	p := &process{pid: f.PID}
 	for _, line := range f.Lines {
-		m := logLine.FindStringSubmatch(line)
+		m := logLine().FindStringSubmatch(line)
 		if m == nil || m[1] != strconv.Itoa(f.PID) {
 			continue
 		}
@@ -88,7 +89,7 @@ func readLog(f File) *process {
 }
 
 func blocks(s string) (bytes, number float64) {
-	m := inBlock.FindStringSubmatch(s)
+	m := inBlock().FindStringSubmatch(s)
 	if m == nil {
 		return 0, 0
 	}

@@ -15,10 +15,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/late"
 )
 
 // Bounds on a samples file, so that a hostile one cannot ask for endless tables.
@@ -144,7 +144,7 @@ func Read(name string, r io.Reader) ([]bench.Sample, error) {
 }
 
 // notANumber finds the words that some programs print for figures; JSON has none.
-var notANumber = regexp.MustCompile(`:\s*[-+]?(?i:nan|inf|infinity)\b`)
+var notANumber = late.Regexp(`:\s*[-+]?(?i:nan|inf|infinity)\b`)
 
 func readSample(text []byte) (bench.Sample, error) {
 	var l line
@@ -159,7 +159,7 @@ func readSample(text []byte) (bench.Sample, error) {
 			return bench.Sample{}, fmt.Errorf("not an object (%s): one JSON object to a line", wrong.Value)
 		case errors.As(err, &wrong):
 			return bench.Sample{}, fmt.Errorf("%s: a %s stands where a %s belongs", wrong.Field, wrong.Value, wrong.Type)
-		case notANumber.Match(text):
+		case notANumber().Match(text):
 			return bench.Sample{}, errors.New("NaN and Inf are no values: leave the line out, or give failed instead of value")
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return bench.Sample{}, errors.New("the line breaks off: one JSON object to a line")

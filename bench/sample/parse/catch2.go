@@ -5,18 +5,18 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"regexp"
 	"strings"
 
+	"patchbench/bench/late"
 	"patchbench/bench/sample/parse/node"
 )
 
 var (
-	catchHeader = regexp.MustCompile(`^benchmark name\s+samples\s+iterations\s+(.*)$`)
+	catchHeader = late.Regexp(`^benchmark name\s+samples\s+iterations\s+(.*)$`)
 	// catchFirst is the line with a benchmark's name, or the end of it: samples,
 	// iterations, and one duration.
-	catchFirst = regexp.MustCompile(`^(.*?)\s+(\d+)\s+(\d+)\s+(\S+) (\S+)\s*$`)
-	catchThree = regexp.MustCompile(`^\s+(\S+) (\S+)\s+(\S+) (\S+)\s+(\S+) (\S+)\s*$`)
+	catchFirst = late.Regexp(`^(.*?)\s+(\d+)\s+(\d+)\s+(\S+) (\S+)\s*$`)
+	catchThree = late.Regexp(`^\s+(\S+) (\S+)\s+(\S+) (\S+)\s+(\S+) (\S+)\s*$`)
 )
 
 // readCatch2 reads the benchmarks of Catch2 from its text or XML.
@@ -28,7 +28,7 @@ func readCatch2(out []byte) ([]Result, error) {
 	var pending []string // a name is wrapped to its column
 	in, alone, open := false, false, false
 	for i, line := range lines(out) {
-		if m := catchHeader.FindStringSubmatch(line); m != nil {
+		if m := catchHeader().FindStringSubmatch(line); m != nil {
 			// Without analysis the mean stands on the first line, the only one.
 			in, alone, open, pending = true, strings.TrimSpace(m[1]) == "mean", false, nil
 			continue
@@ -50,7 +50,7 @@ func readCatch2(out []byte) ([]Result, error) {
 			continue
 		}
 		if open {
-			m := catchThree.FindStringSubmatch(line)
+			m := catchThree().FindStringSubmatch(line)
 			if m == nil {
 				return nil, node.At(i+1, "%s: want mean, low mean and high mean, is %s", shown(list[len(list)-1].Name), first(strings.TrimSpace(line)))
 			}
@@ -62,7 +62,7 @@ func readCatch2(out []byte) ([]Result, error) {
 			r.Values, open = []Value{v}, false
 			continue
 		}
-		m := catchFirst.FindStringSubmatch(line)
+		m := catchFirst().FindStringSubmatch(line)
 		if m == nil {
 			if !strings.HasPrefix(line, " ") {
 				pending = append(pending, strings.TrimSpace(line))

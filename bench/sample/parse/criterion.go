@@ -2,15 +2,15 @@ package parse
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/late"
 	"patchbench/bench/sample/parse/node"
 )
 
 // criterionLine is a time or rate with its interval: low, middle, high.
-var criterionLine = regexp.MustCompile(`^(.*?)\s*(time|thrpt):\s+\[(\S+) (\S+) (\S+) (\S+) (\S+) (\S+)\]`)
+var criterionLine = late.Regexp(`^(.*?)\s*(time|thrpt):\s+\[(\S+) (\S+) (\S+) (\S+) (\S+) (\S+)\]`)
 
 // readCriterion reads Criterion.rs: what it prints, the JSON lines of
 // cargo-criterion, or its files benchmark.json and estimates.json.
@@ -23,7 +23,7 @@ func readCriterion(out []byte) ([]Result, error) {
 	var list []Result
 	before := "" // the line before: a long name stands alone
 	for i, line := range lines(out) {
-		m := criterionLine.FindStringSubmatch(line)
+		m := criterionLine().FindStringSubmatch(line)
 		if m == nil {
 			before = line
 			continue

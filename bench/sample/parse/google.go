@@ -1,11 +1,11 @@
 package parse
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/late"
 	"patchbench/bench/sample/parse/node"
 	"patchbench/bench/sample/parse/unit"
 )
@@ -13,11 +13,11 @@ import (
 var (
 	// googleLine is a benchmark of the console: name, real time, processor time,
 	// and behind them the iterations and counters.
-	googleLine = regexp.MustCompile(`^(.*?)\s+(\S+) (\S+)\s+(\S+) (\S+)\s*(.*)$`)
+	googleLine = late.Regexp(`^(.*?)\s+(\S+) (\S+)\s+(\S+) (\S+)\s*(.*)$`)
 	// googleError is one that says that it failed or was not run.
-	googleError = regexp.MustCompile(`^(\S.*?)\s+(ERROR OCCURRED|SKIPPED): (.*)$`)
+	googleError = late.Regexp(`^(\S.*?)\s+(ERROR OCCURRED|SKIPPED): (.*)$`)
 	// counterValue is a counter as the console shows it: 95.2816G/s, 17, 4.32%.
-	counterValue = regexp.MustCompile(`^([+-]?(?i:nan|inf)|[^a-zA-Z%/]+(?:[eE][+-]?\d+)?)([kMGTPEZY]i?|[munpfazy])?(/s|%)?$`)
+	counterValue = late.Regexp(`^([+-]?(?i:nan|inf)|[^a-zA-Z%/]+(?:[eE][+-]?\d+)?)([kMGTPEZY]i?|[munpfazy])?(/s|%)?$`)
 )
 
 // aggregates of repetitions. The median stands for the benchmark; the others are
@@ -47,10 +47,10 @@ func readGoogle(out []byte) ([]Result, error) {
 		case ruler(line, '-'), !in:
 			continue
 		}
-		if m := googleError.FindStringSubmatch(line); m != nil {
+		if m := googleError().FindStringSubmatch(line); m != nil {
 			return nil, node.At(i+1, "%s: %s: %s", shown(m[1]), strings.ToLower(m[2]), first(strings.Trim(m[3], "'")))
 		}
-		m := googleLine.FindStringSubmatch(line)
+		m := googleLine().FindStringSubmatch(line)
 		if m == nil || !unit.IsNumber(m[2]) || !unit.IsNumber(m[4]) {
 			continue
 		}
@@ -91,7 +91,7 @@ func (r *Result) counters(text string, names []string) error {
 			}
 			name, figure = names[i], w
 		}
-		m := counterValue.FindStringSubmatch(figure)
+		m := counterValue().FindStringSubmatch(figure)
 		if m == nil || name == "" || !unit.IsNumber(m[1]) {
 			return nil // the label may be any text
 		}

@@ -4,19 +4,19 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/late"
 	"patchbench/bench/sample/parse/node"
 )
 
 var (
-	hyperfineName = regexp.MustCompile(`^\s*Benchmark #?\d+: (.*)$`)
+	hyperfineName = late.Regexp(`^\s*Benchmark #?\d+: (.*)$`)
 	// hyperfineTime is the time of several runs, or of one (abs).
-	hyperfineTime = regexp.MustCompile(`^\s*Time \((?:mean|abs)[^)]*\):\s+(\S+) (\S+)(.*)$`)
-	hyperfineCPU  = regexp.MustCompile(`\[User: (\S+) (\S+), System: (\S+) (\S+)\]`)
+	hyperfineTime = late.Regexp(`^\s*Time \((?:mean|abs)[^)]*\):\s+(\S+) (\S+)(.*)$`)
+	hyperfineCPU  = late.Regexp(`\[User: (\S+) (\S+), System: (\S+) (\S+)\]`)
 )
 
 // hyperfineCSV is how its table begins.
@@ -37,17 +37,17 @@ func readHyperfine(out []byte) ([]Result, error) {
 	var list []Result
 	name := ""
 	for i, line := range text {
-		if m := hyperfineName.FindStringSubmatch(line); m != nil {
+		if m := hyperfineName().FindStringSubmatch(line); m != nil {
 			name = m[1]
 			continue
 		}
-		m := hyperfineTime.FindStringSubmatch(line)
+		m := hyperfineTime().FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}
 		r := Result{Name: name, Line: i + 1}
 		figures := [][3]string{{wall, m[1], m[2]}}
-		if c := hyperfineCPU.FindStringSubmatch(m[3]); c != nil {
+		if c := hyperfineCPU().FindStringSubmatch(m[3]); c != nil {
 			figures = append(figures, [3]string{user, c[1], c[2]}, [3]string{sys, c[3], c[4]})
 		}
 		for _, f := range figures {

@@ -2,11 +2,11 @@ package parse
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"patchbench/bench/late"
 	"patchbench/bench/sample/parse/node"
 	"patchbench/bench/sample/parse/unit"
 )
@@ -14,7 +14,7 @@ import (
 // jmhModes are what the Mode column says.
 var jmhModes = []string{"thrpt", "avgt", "sample", "ss"}
 
-var jmhHeader = regexp.MustCompile(`^Benchmark\s.*\bMode\s+(?:Cnt\s+)?Score\s.*Units\s*$`)
+var jmhHeader = late.Regexp(`^Benchmark\s.*\bMode\s+(?:Cnt\s+)?Score\s.*Units\s*$`)
 
 // readJMH reads the table in which a run of JMH ends, or its JSON.
 func readJMH(out []byte) ([]Result, error) {
@@ -35,7 +35,7 @@ func readJMH(out []byte) ([]Result, error) {
 	for i, line := range lines(out) {
 		words := strings.Fields(line)
 		switch {
-		case jmhHeader.MatchString(line):
+		case jmhHeader().MatchString(line):
 			in, params = true, nil
 			for _, w := range words[1:slices.Index(words, "Mode")] {
 				params = append(params, strings.Trim(w, "()"))

@@ -1,19 +1,19 @@
 package parse
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/late"
 	"patchbench/bench/sample/parse/node"
 	"patchbench/bench/sample/parse/unit"
 )
 
 var (
-	pytestHeader = regexp.MustCompile(`^Name \(time in (\S+)\)\s+(.*)$`)
+	pytestHeader = late.Regexp(`^Name \(time in (\S+)\)\s+(.*)$`)
 	// pytestRatio is how much larger a figure is than the best in its column.
-	pytestRatio = regexp.MustCompile(`\s*\(>?[\d,.]+\)$`)
+	pytestRatio = late.Regexp(`\s*\(>?[\d,.]+\)$`)
 )
 
 // pytestColumns are the figures that can stand for a benchmark, best first.
@@ -31,7 +31,7 @@ func readPytest(out []byte) ([]Result, error) {
 	var u string
 	column := -1
 	for i, line := range lines(out) {
-		if m := pytestHeader.FindStringSubmatch(line); m != nil {
+		if m := pytestHeader().FindStringSubmatch(line); m != nil {
 			u, names, column = m[1], columns(m[2]), -1
 			for _, c := range pytestColumns {
 				if column < 0 {
@@ -56,7 +56,7 @@ func readPytest(out []byte) ([]Result, error) {
 		if len(cells) != len(names)+1 {
 			return nil, node.At(i+1, "%s: %d figures in a table of %d columns", shown(cells[0]), len(cells)-1, len(names))
 		}
-		v, err := unit.Grouped(pytestRatio.ReplaceAllString(cells[1+column], ""))
+		v, err := unit.Grouped(pytestRatio().ReplaceAllString(cells[1+column], ""))
 		if err != nil {
 			return nil, node.At(i+1, "%s: %w", shown(cells[0]), err)
 		}

@@ -12,10 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"patchbench/bench/late"
 	"patchbench/bench/sample/parse/unit"
 )
 
@@ -54,13 +54,13 @@ type Node struct {
 	Members []Member
 }
 
-// Member is one of an object, in the order of the text.
+// Member is one of an object(), in the order of the text.
 type Member struct {
 	Key   string
 	Value *Node
 }
 
-// Get is the member of an object, nil if there is none.
+// Get is the member of an object(), nil if there is none.
 func (n *Node) Get(key string) *Node {
 	if n == nil {
 		return nil
@@ -185,7 +185,7 @@ func (r *reading) value(t json.Token, depth int) (*Node, error) {
 }
 
 // notJSON are the words that programs print for figures that JSON does not have.
-var notJSON = regexp.MustCompile(`(?i)^[-+]?(?:nan|inf(?:inity)?)\b`)
+var notJSON = late.Regexp(`(?i)^[-+]?(?:nan|inf(?:inity)?)\b`)
 
 // fault tells where a document cannot be read, and why.
 func (r *reading) fault(err error) error {
@@ -198,7 +198,7 @@ func (r *reading) fault(err error) error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		if w := notJSON.Find(r.out[place:min(len(r.out), place+12)]); w != nil {
+		if w := notJSON().Find(r.out[place:min(len(r.out), place+12)]); w != nil {
 			return At(line, "%s is no measurement: it must be finite and not negative", w)
 		}
 		return At(line, "the JSON cannot be read: %s", strings.TrimPrefix(syntax.Error(), "json: "))
@@ -231,7 +231,7 @@ func starts(out []byte) []int {
 }
 
 // object is what no text but JSON begins with: "[info] ..." is none.
-var object = regexp.MustCompile(`^\{\s*"`)
+var object = late.Regexp(`^\{\s*"`)
 
 // Documents reads the JSON values of an output, one after the other, each at the
 // beginning of a line. What is none of them and can begin none is passed over: a
@@ -253,7 +253,7 @@ func Documents(out []byte, want func(*Node) bool) ([]*Node, error) {
 			// Also after a fault: what lies behind is looked at once only.
 			to = max(to, r.end())
 			if err != nil {
-				if object.Match(out[place:]) {
+				if object().Match(out[place:]) {
 					return nil, err
 				}
 				if fault == nil {

@@ -6,29 +6,29 @@ package unit
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"patchbench/bench"
+	"patchbench/bench/late"
 )
 
 var (
-	plainNumber = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$`)
-	thousands   = regexp.MustCompile(`^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$`)
-	withComma   = regexp.MustCompile(`^[+-]?\d+,\d+$`)
+	plainNumber = late.Regexp(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$`)
+	thousands   = late.Regexp(`^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$`)
+	withComma   = late.Regexp(`^[+-]?\d+,\d+$`)
 )
 
 // Number reads a figure as programs print it in the C locale. The error says why
 // it is no measurement.
 func Number(s string) (float64, error) {
 	switch word := strings.TrimLeft(strings.ToLower(s), "+-"); {
-	case withComma.MatchString(s):
+	case withComma().MatchString(s):
 		return 0, fmt.Errorf("%s has a decimal comma: print it with a decimal point (LC_ALL=C)", s)
 	case word == "nan" || word == "inf" || word == "infinity":
 		return 0, fmt.Errorf("%s is no measurement: it must be finite and not negative", s)
-	case !plainNumber.MatchString(s):
+	case !plainNumber().MatchString(s):
 		return 0, fmt.Errorf("%s is no number", short(s))
 	}
 	v, err := strconv.ParseFloat(s, 64)
@@ -45,7 +45,7 @@ func Number(s string) (float64, error) {
 
 // Grouped reads a figure of a tool that puts commas between thousands.
 func Grouped(s string) (float64, error) {
-	if thousands.MatchString(s) {
+	if thousands().MatchString(s) {
 		s = strings.ReplaceAll(s, ",", "")
 	}
 	return Number(s)
