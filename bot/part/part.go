@@ -63,8 +63,9 @@ const (
 )
 
 // Set makes the group's parts these: what is not among them, or has other settings,
-// is ended, and waited for, before the rest is started. Parts end with ctx.
-func (g *Group) Set(ctx context.Context, parts []Part) {
+// is ended, and waited for; then swap is called, unless it is nil; then the rest is
+// started. Parts end with ctx.
+func (g *Group) Set(ctx context.Context, parts []Part, swap func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var keep, end []*running
@@ -81,6 +82,9 @@ func (g *Group) Set(ctx context.Context, parts []Part) {
 	}
 	for _, r := range end {
 		<-r.done
+	}
+	if swap != nil {
+		swap()
 	}
 	// In the order of parts, for Status.
 	g.running = nil

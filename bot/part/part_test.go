@@ -59,7 +59,7 @@ func TestStartedAgain(t *testing.T) {
 				g.Set(t.Context(), []Part{{Name: "x", Run: func(context.Context, func(error)) error {
 					at = append(at, time.Since(begin))
 					return fail()
-				}}})
+				}}}, nil)
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
 				if d := cmp.Diff([]time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second}, at); d != "" {
@@ -97,7 +97,7 @@ func TestPauses(t *testing.T) {
 			}
 			ended = time.Now()
 			return errors.New("no line")
-		}}})
+		}}}, nil)
 		time.Sleep(25 * time.Minute)
 		synctest.Wait()
 		g.Stop(t.Context())
@@ -116,21 +116,21 @@ func TestSet(t *testing.T) {
 		var g Group
 		var j journal
 		set := func(parts ...Part) []string {
-			g.Set(t.Context(), parts)
+			g.Set(t.Context(), parts, func() { j.add("swap") })
 			synctest.Wait()
 			return j.take()
 		}
 		sorted := func(l []string) []string { slices.Sort(l); return l }
-		if d := cmp.Diff([]string{"a 1 begins", "b [x] begins"}, sorted(set(steadyPart(&j, "a", 1), steadyPart(&j, "b", []string{"x"})))); d != "" {
+		if d := cmp.Diff([]string{"a 1 begins", "b [x] begins", "swap"}, sorted(set(steadyPart(&j, "a", 1), steadyPart(&j, "b", []string{"x"})))); d != "" {
 			t.Error(d)
 		}
-		if got := set(steadyPart(&j, "a", 1), steadyPart(&j, "b", []string{"x"})); got != nil {
+		if got := set(steadyPart(&j, "a", 1), steadyPart(&j, "b", []string{"x"})); len(got) != 1 {
 			t.Errorf("nothing changed, and %q happened", got)
 		}
-		if d := cmp.Diff([]string{"b [x] ends", "b [y] begins"}, set(steadyPart(&j, "a", 1), steadyPart(&j, "b", []string{"y"}))); d != "" {
+		if d := cmp.Diff([]string{"b [x] ends", "swap", "b [y] begins"}, set(steadyPart(&j, "a", 1), steadyPart(&j, "b", []string{"y"}))); d != "" {
 			t.Error(d)
 		}
-		if d := cmp.Diff([]string{"a 1 ends", "c <nil> begins"}, set(steadyPart(&j, "b", []string{"y"}), steadyPart(&j, "c", nil))); d != "" {
+		if d := cmp.Diff([]string{"a 1 ends", "swap", "c <nil> begins"}, set(steadyPart(&j, "b", []string{"y"}), steadyPart(&j, "c", nil))); d != "" {
 			t.Error(d)
 		}
 		var names []string
@@ -159,7 +159,7 @@ func TestTrouble(t *testing.T) {
 			trouble(nil)
 			<-ctx.Done()
 			return ctx.Err()
-		}}})
+		}}}, nil)
 		synctest.Wait()
 		if err := g.Status()[0].Err; err == nil || err.Error() != "connection lost" {
 			t.Errorf("status %v, want the trouble", err)
@@ -182,7 +182,7 @@ func TestStopLate(t *testing.T) {
 		g.Set(t.Context(), []Part{steadyPart(&j, "quick", nil), {Name: "stuck", Run: func(context.Context, func(error)) error {
 			<-release
 			return nil
-		}}})
+		}}}, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		err := g.Stop(ctx)
