@@ -149,18 +149,20 @@ func (c *checker) class(at []any, what, s, without string) string {
 	return s
 }
 
-// choice gives one of the valid words, the first without any.
+// choice gives one of the valid words, the first if the file gives none of them.
 func (c *checker) choice(at []any, what, s string, valid ...string) string {
 	if !c.doc.Has(at...) {
 		return valid[0]
 	}
 	if !slices.Contains(valid, s) {
 		c.fault(at, "%s = %q is unknown (%s)", what, s, config.Hint(s, valid))
+		return valid[0]
 	}
 	return s
 }
 
-// between gives a value that the file gives, or the one without it.
+// between gives a value that the file gives, or the one without it, or without
+// one that can be used.
 func between[T cmp.Ordered](c *checker, at []any, what string, v, without, least, most T, show func(T) string) T {
 	if !c.doc.Has(at...) {
 		return without
@@ -168,6 +170,7 @@ func between[T cmp.Ordered](c *checker, at []any, what string, v, without, least
 	// The negation refuses what is no number too.
 	if !(v >= least && v <= most) {
 		c.fault(at, "%s = %s is out of range: give %s to %s, or leave it out", what, show(v), show(least), show(most))
+		return without
 	}
 	return v
 }

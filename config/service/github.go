@@ -1,6 +1,7 @@
 package service
 
 import (
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -32,7 +33,7 @@ func (c *checker) github(g *fileGitHub, cfg *Config) *GitHub {
 		out.Key = c.secret(key)
 		c.needed(key, out.Key, fmt.Sprintf("the GitHub App %d", g.AppID))
 		if out.Key != "" && !isKey(string(out.Key)) {
-			c.fault(at("key_file"), "github.key_file holds no private key: download one from the App's page (a PEM file that begins with -----BEGIN RSA PRIVATE KEY-----)")
+			c.fault(at("key_file"), "github.key is no RSA private key: download one from the App's page (a PEM file that begins with -----BEGIN RSA PRIVATE KEY-----)")
 		}
 	case c.doc.Has("github", "key_file"):
 		c.missing(at("key_file"), "github.key_file is the key of an App: add app_id")
@@ -102,6 +103,7 @@ func isKey(text string) bool {
 	if _, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
 		return true
 	}
-	_, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	return err == nil
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	_, ok := key.(*rsa.PrivateKey)
+	return err == nil && ok
 }

@@ -240,7 +240,9 @@ func (c *checker) projectOf(at []any, whose, name string, cfg *Config) string {
 	}
 	var names []string
 	for _, p := range cfg.Projects {
-		names = append(names, p.Name)
+		if p.Name != "" {
+			names = append(names, p.Name)
+		}
 	}
 	switch {
 	case len(names) == 0: // that has been said
@@ -292,7 +294,8 @@ func isAddress(s string) bool {
 func (c *checker) person(at []any, what, s string, whole bool) {
 	host, all := strings.CutPrefix(s, "@")
 	switch {
-	case whole && all && domain.MatchString(host), isAddress(s):
+	// A * could stand in an address, but who writes one means a pattern.
+	case whole && all && domain.MatchString(host), isAddress(s) && !strings.Contains(s, "*"):
 	case whole:
 		c.fault(at, "%s: %q is no address: give one such as %q, or \"@example.org\" for all of a domain", what, s, personExample)
 	default:

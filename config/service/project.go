@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -33,9 +34,13 @@ func (c *checker) worker(w fileWorker, state string) Worker {
 		WorkDir:    filepath.Join(state, "work"),
 	}
 	if at := place("worker", "work_dir"); c.doc.Has(at...) {
-		out.WorkDir = c.path(at, "worker.work_dir", w.WorkDir)
-		if out.WorkDir != "" && within(resolve(state), resolve(out.WorkDir)) {
+		dir := c.path(at, "worker.work_dir", w.WorkDir)
+		switch {
+		case dir == "":
+		case within(resolve(state), resolve(dir)):
 			c.fault(at, "worker.work_dir = %q holds the state folder %s: give a folder of its own", w.WorkDir, state)
+		default:
+			out.WorkDir = dir
 		}
 	}
 	return out
@@ -78,8 +83,17 @@ func (c *checker) store(s fileStore, state string) Store {
 	if secret != "" {
 		u.User = url.UserPassword(u.User.Username(), string(secret))
 	}
-	if mode := u.Query().Get("sslmode"); u.Hostname() != "" && !loopback(u.Hostname()) && slices.Contains([]string{"", "disable", "allow", "prefer"}, mode) {
-		c.fault(at, `store.url: the connection to %s may be plain text: add ?sslmode=verify-full (or require)`, u.Hostname())
+	if mode := u.Query().Get("sslmode"); slices.Contains([]string{"", "disable", "allow", "prefer"}, mode) {
+		// Hosts are a list, and may stand in the query as well; a socket's folder begins with /.
+		for host := range strings.SplitSeq(u.Host+","+u.Query().Get("host")+","+u.Query().Get("hostaddr"), ",") {
+			if h, _, err := net.SplitHostPort(host); err == nil {
+				host = h
+			}
+			if host = strings.Trim(host, "[]"); host != "" && !strings.HasPrefix(host, "/") && !loopback(host) {
+				c.fault(at, "store.url: the connection to %s may be plain text: add ?sslmode=verify-full (or require)", host)
+				break
+			}
+		}
 	}
 	return Store{URL: Secret(u.String())}
 }

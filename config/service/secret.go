@@ -24,10 +24,7 @@ func (s Secret) String() string {
 	return hidden
 }
 
-// GoString does the same for %#v.
-func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
-
-// Format does the same for every other verb, %x and %d too.
+// Format does the same for every verb, %x, %d and %#v too.
 func (s Secret) Format(f fmt.State, verb rune) {
 	if verb == 'q' || f.Flag('#') {
 		fmt.Fprintf(f, "%q", s.String())
@@ -41,6 +38,10 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // LogValue does the same for slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// What holds a secret formats itself for every verb: where fmt meets a verb that
+// a part cannot have, as %s for a pointer, it shows what lies behind it and asks
+// no method.
 
 // String gives the URL without the password.
 func (s Store) String() string {
@@ -59,36 +60,44 @@ func (s Store) String() string {
 	return shown.String()
 }
 
-// LogValue gives the same to slog.
-func (s Store) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
 // sqlite begins the URL of a store that is a file.
 const sqlite = "sqlite:"
 
+// String gives the mailbox without the password: imap:USER@HOST:PORT/FOLDER.
+func (m IMAP) String() string { return "imap:" + m.User + "@" + m.Address + "/" + m.Folder }
+
+// String gives the server and the bot's address.
+func (m SMTP) String() string { return "smtp:" + m.Address + " from " + m.From.Email }
+
+// String gives what is served.
+func (g GitHub) String() string {
+	return "github:" + strings.Join(slices.Sorted(maps.Keys(g.Repositories)), ",")
+}
+
 // String gives the service in one line, for a log: what is served and where from,
 // and nothing secret.
-func (c *Config) String() string {
+func (c Config) String() string {
 	parts := []string{c.File, "store " + c.Store.String()}
 	for _, p := range c.Projects {
 		parts = append(parts, "project "+p.Name)
 	}
-	if m := c.IMAP; m != nil {
-		parts = append(parts, "imap "+m.User+" at "+m.Address+" "+m.Folder)
+	if c.IMAP != nil {
+		parts = append(parts, c.IMAP.String())
 	}
-	if m := c.Maildir; m != nil {
-		parts = append(parts, "maildir "+m.Path)
+	if c.Maildir != nil {
+		parts = append(parts, "maildir:"+c.Maildir.Path)
 	}
 	for _, m := range c.Inboxes {
-		parts = append(parts, "inbox "+m.Path)
+		parts = append(parts, "inbox:"+m.Path)
 	}
 	for _, l := range c.Lists {
 		parts = append(parts, "list "+l.Address+" ("+l.Mode+")")
 	}
-	if m := c.SMTP; m != nil {
-		parts = append(parts, "smtp "+m.Address+" from "+m.From.Email)
+	if c.SMTP != nil {
+		parts = append(parts, c.SMTP.String())
 	}
-	if g := c.GitHub; g != nil {
-		parts = append(parts, "github "+strings.Join(slices.Sorted(maps.Keys(g.Repositories)), " "))
+	if c.GitHub != nil {
+		parts = append(parts, c.GitHub.String())
 	}
 	if w := c.Web; w != nil && w.Listen != "" {
 		parts = append(parts, "web "+w.Listen)
@@ -96,5 +105,32 @@ func (c *Config) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// LogValue gives the same to slog.
-func (c *Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+// Format gives String for every verb.
+func (s Store) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
+
+// LogValue gives String to slog.
+func (s Store) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// Format gives String for every verb.
+func (m IMAP) Format(f fmt.State, _ rune) { fmt.Fprint(f, m.String()) }
+
+// LogValue gives String to slog.
+func (m IMAP) LogValue() slog.Value { return slog.StringValue(m.String()) }
+
+// Format gives String for every verb.
+func (m SMTP) Format(f fmt.State, _ rune) { fmt.Fprint(f, m.String()) }
+
+// LogValue gives String to slog.
+func (m SMTP) LogValue() slog.Value { return slog.StringValue(m.String()) }
+
+// Format gives String for every verb.
+func (g GitHub) Format(f fmt.State, _ rune) { fmt.Fprint(f, g.String()) }
+
+// LogValue gives String to slog.
+func (g GitHub) LogValue() slog.Value { return slog.StringValue(g.String()) }
+
+// Format gives String for every verb.
+func (c Config) Format(f fmt.State, _ rune) { fmt.Fprint(f, c.String()) }
+
+// LogValue gives String to slog.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
