@@ -1,0 +1,201 @@
+package work
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"patchbench/bot/eval"
+	"patchbench/bot/letter"
+	"patchbench/bot/work/mirror"
+	"patchbench/bot/workfolder"
+	"patchbench/config/service"
+	"patchbench/mbox"
+	"patchbench/store"
+)
+
+// place makes the folder for checkouts and builds.
+func (j *job) place(o *eval.Options) (remove func(), err error) {
+	w, err := workfolder.New(j.slot.Folder)
+	if err != nil {
+		return nil, err
+	}
+	o.WorkDir = w.Work
+	o.Fixtures = filepath.Join(filepath.Dir(j.slot.Folder), "fixtures-"+strconv.Itoa(os.Geteuid()))
+	if err := w.Admit(o.Sandbox.RunsAs()); err != nil {
+		w.Remove()
+		return nil, err
+	}
+	return w.Remove, nil
+}
+
+// fetched brings the project's repository up to date, if that is wanted.
+func fetched(ctx context.Context, p *service.Project) error {
+	if p.Remote == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
+	defer cancel()
+	err := mirror.Fetch(ctx, p.Repo, p.Remote)
+	if errors.Is(err, mirror.ErrNotBare) {
+		return &finalError{err}
+	}
+	return err
+}
+
+// only matches the benchmarks with these names, with all their parameters; nil for
+// no names.
+func only(names []string) *regexp.Regexp {
+	if len(names) == 0 {
+		return nil
+	}
+	var quoted []string
+	for _, n := range names {
+		quoted = append(quoted, regexp.QuoteMeta(n))
+	}
+	return regexp.MustCompile(`^(?:` + strings.Join(quoted, "|") + `)(?:\{|$)`)
+}
+
+// again is how somebody else evaluates the same: with the paths that he has.
+func (j *job) again(what string, o *eval.Options, base mbox.Base) string {
+	project := j.project
+	words := []string{"bot", "eval", what, "--repo", project.Name}
+	if base.Commit != "" && what == mailFile {
+		words = append(words, "--base", base.Commit[:min(12, len(base.Commit))])
+	}
+	if project.Suite != "" {
+		words = append(words, "--suite", filepath.Base(project.Suite))
+	}
+	if o.Benchmarks != nil {
+		words = append(words, "--benchmarks", "'"+o.Benchmarks.String()+"'")
+	}
+	if project.Budget > 0 {
+		words = append(words, "--budget", project.Budget.String())
+	}
+	if project.Margin > 0 && project.Margin != 0.01 {
+		words = append(words, "--margin", strconv.FormatFloat(project.Margin*100, 'g', 6, 64))
+	}
+	return strings.Join(append(words, "--seed", strconv.FormatUint(o.Seed, 10)), " ")
+}
+
+// mailFile stands for the series in a command line.
+const mailFile = "series.mbox"
+
+// mail is a series from a list.
+type mail struct {
+	*job
+	p store.MailPayload
+}
+
+func (m *mail) input(ctx context.Context, o *eval.Options) (eval.Input, error) {
+	if err := fetched(ctx, m.project); err != nil {
+		return eval.Input{}, err
+	}
+	o.Base, o.Branch = m.p.Base, cmp.Or(m.p.Branch, m.project.Branch)
+	o.Benchmarks = only(m.p.Benchmarks)
+	o.Command = func(base mbox.Base) string { return m.again(mailFile, o, base) }
+	return eval.Input{Series: &m.p.Series, AtHand: m.p.AtHand}, nil
+}
+
+// answer writes the letter, which waits in the outbox for its mode to allow it.
+func (m *mail) answer(ctx context.Context, e *store.Evaluation, out *outcome) error {
+	before, err := m.before(ctx)
+	if err != nil {
+		return err
+	}
+	c := m.cfg
+	o := letter.Options{Secret: m.o.Secret, AutoSubmitted: c.Policy.AutoSubmitted, Key: m.task.Key, Now: m.o.Now(),
+		From: mbox.Address{Name: "Patchbench", Email: "patchbench@localhost"}} // a dry run needs no way out
+	if c.SMTP != nil {
+		o.From = c.SMTP.From
+	}
+	if c.Web != nil && c.Web.URL != "" {
+		o.URL = c.Web.URL + "/evaluations/" + e.ID
+	}
+	l, err := letter.Compose(e, before, m.p, o)
+	switch {
+	case errors.Is(err, letter.ErrRefused):
+		out.why += "; not answered: " + err.Error()
+		return nil
+	case err != nil:
+		return err
+	case l == nil:
+		out.why += "; not answered: there is nothing that the list wants to be told"
+		return nil
+	}
+	l.Task = m.task.ID
+	out.letters = []store.Letter{*l}
+	return nil
+}
+
+// before gives the evaluation of the version before, nil if there is none.
+func (m *mail) before(ctx context.Context) (*store.Evaluation, error) {
+	if m.p.Previous == "" {
+		return nil, nil
+	}
+	t, err := m.st.TaskByKey(ctx, m.p.Previous)
+	if errors.Is(err, store.ErrNoTask) || err == nil && (t.State != store.Done || t.Evaluation == "") {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	e, err := m.st.Evaluation(ctx, t.Evaluation)
+	var none *store.IDError
+	if errors.As(err, &none) {
+		return nil, nil
+	}
+	return e, err
+}
+
+// failed is told to nobody: it is ours.
+func (m *mail) failed(string) *store.Notice { return nil }
+
+func (m *mail) running(context.Context, string) {}
+
+// pull is a pull request.
+type pull struct {
+	*job
+	p    store.PullPayload
+	told time.Time
+}
+
+func (p *pull) input(ctx context.Context, o *eval.Options) (in eval.Input, err error) {
+	o.Repo, in.From, in.To, err = p.o.Pulls.Prepare(ctx, p.p)
+	if err != nil {
+		return in, err
+	}
+	o.Benchmarks = only(p.p.Benchmarks)
+	o.Command = func(base mbox.Base) string {
+		return p.again(in.From+".."+in.To, o, base)
+	}
+	return in, nil
+}
+
+func (p *pull) answer(_ context.Context, e *store.Evaluation, out *outcome) (err error) {
+	out.notice, err = p.o.Pulls.Render(e, p.p)
+	return err
+}
+
+func (p *pull) failed(why string) *store.Notice { return p.o.Pulls.Failed(p.p, why) }
+
+// running tells the beginning, and then once a minute: a forge counts requests.
+func (p *pull) running(ctx context.Context, text string) {
+	now := p.Worker.o.Now()
+	if text != "" && now.Sub(p.told) < time.Minute {
+		return
+	}
+	p.told = now
+	n := p.o.Pulls.Running(p.p, text)
+	if n == nil {
+		return
+	}
+	if err := p.st.PutNotice(ctx, *n); err != nil && ctx.Err() == nil {
+		p.log.Warn("progress could not be noted", "err", err)
+	}
+}
