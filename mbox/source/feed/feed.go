@@ -27,6 +27,8 @@ type Mail struct {
 	// Received is when the source got the mail, in UTC: the INTERNALDATE, the
 	// file's time, the commit's time.
 	Received time.Time
+	// Cut says that Raw is not all of the mail.
+	Cut bool
 }
 
 // A Batch is some mails in the order of their arrival, MaxMails or MaxBytes at

@@ -281,7 +281,7 @@ func (f *follower) batch(ctx context.Context, c *conn, uids []goimap.UID, large 
 			f.tell("mail UID %d has %d bytes: its first %d are read", uid, m.size, len(m.raw))
 		}
 		next.saw(m.received, now)
-		mails = append(mails, feed.Mail{Raw: m.raw, Received: m.received})
+		mails = append(mails, feed.Mail{Raw: m.raw, Received: m.received, Cut: m.size > mbox.MaxMail})
 	}
 	if next == f.at {
 		return err
