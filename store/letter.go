@@ -2,8 +2,19 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"patchbench/store/db"
 )
+
+// errNotYet is for what is being written.
+var errNotYet = errors.New("not yet there")
 
 // LetterState says where a letter stands.
 type LetterState string
@@ -46,31 +57,248 @@ type Recipient struct {
 	Reply   string `json:"reply,omitempty"` // of the server
 }
 
-// Put adds a letter to the outbox unless one with its key is there.
-func (s *Store) Put(ctx context.Context, l Letter) (bool, error) { return false, errNotYet }
+// ErrNoLetter says that there is no such letter.
+var ErrNoLetter = errors.New("no such letter")
 
-// Letters gives letters without their bodies, the newest first.
+// letterMoves are the states to which a letter may be moved by hand. A sent one
+// stays: it would be said twice. That which is being sent is its sender's,
+// until somebody knows that he is gone.
+var letterMoves = map[LetterState][]LetterState{
+	LetterHeld:    {LetterQueued, LetterDropped},
+	LetterQueued:  {LetterHeld, LetterDropped},
+	LetterSending: {LetterUnknown},
+	LetterFailed:  {LetterHeld, LetterQueued, LetterDropped},
+	LetterUnknown: {LetterHeld, LetterQueued, LetterSent, LetterFailed, LetterDropped},
+	LetterDropped: {LetterHeld, LetterQueued},
+}
+
+// letterEnds are the states to which a sender brings the letter that he has.
+var letterEnds = []LetterState{LetterQueued, LetterHeld, LetterSent, LetterFailed, LetterUnknown}
+
+// over says whether nothing more happens to a letter in this state by itself.
+func (s LetterState) over() bool {
+	return s == LetterSent || s == LetterFailed || s == LetterDropped
+}
+
+// Put adds a letter to the outbox, queued or held, unless one with its key is
+// there. It says whether it was added.
+func (s *Store) Put(ctx context.Context, l Letter) (added bool, err error) {
+	err = s.do(ctx, "put letter "+l.Key+" into the outbox", func(tx *sql.Tx) error {
+		added, err = s.put(ctx, tx, l)
+		return err
+	})
+	return added, err
+}
+
+func (s *Store) put(ctx context.Context, tx *sql.Tx, l Letter) (bool, error) {
+	if l.State == "" {
+		l.State = LetterQueued
+	}
+	switch {
+	case l.Key == "":
+		return false, errors.New("it has no key")
+	case l.State != LetterQueued && l.State != LetterHeld:
+		return false, fmt.Errorf("%w: a letter does not begin as %q", ErrState, l.State)
+	case len(l.To) == 0:
+		return false, errors.New("it has no recipients")
+	}
+	to, err := recipients(l.To)
+	if err != nil {
+		return false, err
+	}
+	if l.Created.IsZero() {
+		l.Created = s.now()
+	}
+	body := l.Body
+	if body == nil {
+		body = []byte{}
+	}
+	result, err := tx.ExecContext(ctx, `
+		INSERT INTO letters (letter_key, task, channel, message_id, sender, recipients, subject, state, reason, attempts, next,
+			created, started, ended, body)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11, '', '', $12) ON CONFLICT (letter_key) DO NOTHING`,
+		db.Text(l.Key), l.Task, db.Text(l.Channel), db.Text(l.MessageID), db.Text(l.From), to, db.Text(l.Subject), string(l.State),
+		db.Text(l.Reason), stamp(l.Next), stamp(l.Created), body)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+func recipients(to []Recipient) (string, error) {
+	clean := make([]Recipient, len(to))
+	for i, r := range to {
+		clean[i] = Recipient{db.Text(r.Address), db.Text(r.State), db.Text(r.Reply)}
+	}
+	b, err := json.Marshal(clean)
+	return string(b), err
+}
+
+const letterColumns = `id, letter_key, task, channel, message_id, sender, recipients, subject, state, reason, attempts, next,
+	created, started, ended`
+
+func scanLetter(r row, more ...any) (*Letter, error) {
+	var l Letter
+	var to, next, created, started, ended string
+	err := r.Scan(append([]any{&l.ID, &l.Key, &l.Task, &l.Channel, &l.MessageID, &l.From, &to, &l.Subject, &l.State, &l.Reason, &l.Attempts,
+		&next, &created, &started, &ended}, more...)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(to), &l.To); err != nil {
+		return nil, fmt.Errorf("letter %d: recipients: %w", l.ID, err)
+	}
+	for _, c := range []struct {
+		text string
+		time *time.Time
+	}{{next, &l.Next}, {created, &l.Created}, {started, &l.Started}, {ended, &l.Ended}} {
+		if *c.time, err = unstamp(c.text); err != nil {
+			return nil, fmt.Errorf("letter %d: %w", l.ID, err)
+		}
+	}
+	return &l, nil
+}
+
+// Letters gives the letters in these states, in all if none is named, without
+// their bodies, the newest first.
 func (s *Store) Letters(ctx context.Context, states ...LetterState) ([]Letter, error) {
-	return nil, errNotYet
+	text := `SELECT ` + letterColumns + ` FROM letters`
+	var args []any
+	var marks []string
+	for i, state := range states {
+		args = append(args, string(state))
+		marks = append(marks, fmt.Sprint("$", i+1))
+	}
+	if len(states) > 0 {
+		text += ` WHERE state IN (` + strings.Join(marks, ", ") + `)`
+	}
+	var all []Letter
+	err := query(ctx, s.db, func(r row) error {
+		l, err := scanLetter(r)
+		if err == nil {
+			all = append(all, *l)
+		}
+		return err
+	}, text+` ORDER BY id DESC`, args...)
+	if err != nil {
+		return nil, s.fail("list letters", err)
+	}
+	return all, nil
 }
 
-// Letter gives a letter.
-func (s *Store) Letter(ctx context.Context, id int64) (*Letter, error) { return nil, errNotYet }
+// Letter gives the letter with this id, or ErrNoLetter.
+func (s *Store) Letter(ctx context.Context, id int64) (*Letter, error) {
+	return s.letter(ctx, fmt.Sprintf("read letter %d", id), `id = $1`, id)
+}
 
-// LetterByMessageID gives the letter with this Message-ID (without <>).
+// LetterByMessageID gives the newest letter with this Message-ID (without <>), or
+// ErrNoLetter.
 func (s *Store) LetterByMessageID(ctx context.Context, id string) (*Letter, error) {
-	return nil, errNotYet
+	return s.letter(ctx, "read letter "+id, `id = (SELECT max(id) FROM letters WHERE message_id = $1)`, db.Text(id))
 }
 
-// NextLetter gives a letter to send, nil if none is due.
+func (s *Store) letter(ctx context.Context, what, where string, args ...any) (*Letter, error) {
+	var body []byte
+	l, err := scanLetter(s.db.QueryRowContext(ctx, `SELECT `+letterColumns+`, body FROM letters WHERE `+where, args...), &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNoLetter
+	}
+	if err != nil {
+		return nil, s.fail(what, err)
+	}
+	l.Body = body
+	return l, nil
+}
+
+// NextLetter gives a queued letter that is due and marks it as being sent, its
+// Attempts one higher; nil if there is none. The sender then owes a Settle.
 func (s *Store) NextLetter(ctx context.Context, now time.Time) (*Letter, error) {
-	return nil, errNotYet
+	var body []byte
+	l, err := scanLetter(s.db.QueryRowContext(ctx, `
+		UPDATE letters SET state = 'sending', attempts = attempts + 1, started = $1
+		WHERE id = (SELECT id FROM letters WHERE state = 'queued' AND next <= $1 ORDER BY next, id LIMIT 1`+s.db.SkipLocked+`)
+		RETURNING `+letterColumns+`, body`, stamp(now)), &body)
+	there, err := found(err)
+	if err != nil {
+		return nil, s.fail("take a letter to send", err)
+	}
+	if !there {
+		return nil, nil
+	}
+	l.Body = body
+	return l, nil
 }
 
-// Settle keeps what became of a letter.
-func (s *Store) Settle(ctx context.Context, l *Letter) error { return errNotYet }
+// Settle keeps what became of a letter that was being sent: State (queued for
+// another try at Next, held, sent, failed or unknown), Reason, Next and To. It
+// gives ErrState if the letter is not being sent, or is so by another sender: l's
+// Attempts and Started tell, and stay as they were given.
+func (s *Store) Settle(ctx context.Context, l *Letter) error {
+	return s.do(ctx, fmt.Sprintf("settle letter %d", l.ID), func(tx *sql.Tx) error {
+		if !slices.Contains(letterEnds, l.State) {
+			return fmt.Errorf("%w: a letter that was being sent does not become %q", ErrState, l.State)
+		}
+		to, err := recipients(l.To)
+		if err != nil {
+			return err
+		}
+		ended := ""
+		if l.State.over() {
+			ended = stamp(s.now())
+		}
+		result, err := tx.ExecContext(ctx, `
+			UPDATE letters SET state = $2, reason = $3, next = $4, recipients = $5, ended = $6
+			WHERE id = $1 AND state = 'sending' AND attempts = $7 AND started = $8`,
+			l.ID, string(l.State), db.Text(l.Reason), stamp(l.Next), to, ended, l.Attempts, stamp(l.Started))
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); n > 0 || err != nil {
+			return err
+		}
+		state, err := s.letterState(ctx, tx, l.ID)
+		switch {
+		case err != nil:
+			return err
+		case state == LetterSending:
+			return fmt.Errorf("%w: another sender has it", ErrState)
+		}
+		return fmt.Errorf("%w: it is %s", ErrState, state)
+	})
+}
 
-// MoveLetter moves a letter by hand.
+func (s *Store) letterState(ctx context.Context, tx *sql.Tx, id int64) (state LetterState, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT state FROM letters WHERE id = $1`+s.db.ForUpdate, id).Scan(&state)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNoLetter
+	}
+	return state, err
+}
+
+// MoveLetter moves a letter by hand: approve (held to queued), hold, resend
+// (failed or unknown to queued), drop. It gives ErrState if the letter is in none
+// of the states from, or one from which there is no such way; a sent letter
+// is never queued again. A queued letter is due at once and has its attempts
+// counted anew.
 func (s *Store) MoveLetter(ctx context.Context, id int64, from []LetterState, to LetterState, why string) error {
-	return errNotYet
+	return s.do(ctx, fmt.Sprintf("move letter %d to %s", id, to), func(tx *sql.Tx) error {
+		state, err := s.letterState(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(from, state) || !slices.Contains(letterMoves[state], to) {
+			return fmt.Errorf("%w: it is %s", ErrState, state)
+		}
+		ended, attempts := "", `attempts`
+		if to.over() {
+			ended = stamp(s.now())
+		}
+		if to == LetterQueued {
+			attempts = `0`
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE letters SET state = $2, reason = $3, next = '', ended = $4, attempts = `+attempts+` WHERE id = $1`,
+			id, string(to), db.Text(why), ended)
+		return err
+	})
 }

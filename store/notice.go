@@ -2,10 +2,16 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"time"
+
+	"patchbench/store/db"
 )
 
-// Notice is what should stand at a pull request.
+// Notice is what should stand at a pull request: the newest is delivered, those
+// before it may never be seen.
 type Notice struct {
 	Repo      string // owner/name
 	Number    int
@@ -14,30 +20,141 @@ type Notice struct {
 	Check     string // JSON of the check run
 	Seq       int64  // counts changes, from 1
 	Sent      int64  // the Seq that was delivered last
-	CommentID int64
+	Lent      int64  // counts deliveries begun
+	CommentID int64  // at GitHub, 0 for none yet
 	CheckID   int64
-	CheckHead string
+	CheckHead string    // the commit of CheckID
 	Next      time.Time // not before
-	Attempts  int
-	Reason    string
+	Attempts  int       // since the last one that was delivered
+	Reason    string    // why it was not delivered
 }
 
-// PutNotice replaces what should stand at a pull request.
-func (s *Store) PutNotice(ctx context.Context, n Notice) error { return errNotYet }
+// PutNotice says what should stand at a pull request from now on: Head, Comment
+// and Check. What is known of GitHub's side stays, and a pause that is being kept.
+// The same once more changes nothing.
+func (s *Store) PutNotice(ctx context.Context, n Notice) error {
+	return s.do(ctx, fmt.Sprintf("put notice for %s#%d", n.Repo, n.Number), func(tx *sql.Tx) error { return s.putNotice(ctx, tx, n) })
+}
 
-// NextNotice gives a notice to deliver, nil if none is due.
+func (s *Store) putNotice(ctx context.Context, tx *sql.Tx, n Notice) error {
+	if n.Repo == "" || n.Number <= 0 {
+		return errors.New("it names no pull request")
+	}
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO notices (repo, number, head, comment, check_run, seq, sent, lent, comment_id, check_id, check_head, next, attempts, reason)
+		VALUES ($1, $2, $3, $4, $5, 1, 0, 0, $6, $7, $8, $9, 0, '')
+		ON CONFLICT (repo, number) DO UPDATE SET head = excluded.head, comment = excluded.comment, check_run = excluded.check_run,
+			seq = notices.seq + 1
+		WHERE notices.head <> excluded.head OR notices.comment <> excluded.comment OR notices.check_run <> excluded.check_run`,
+		db.Text(n.Repo), n.Number, db.Text(n.Head), db.Text(n.Comment), db.Text(n.Check), n.CommentID, n.CheckID, db.Text(n.CheckHead), stamp(n.Next))
+	return err
+}
+
+// lent is how long a notice is its deliverer's before it is due again.
+const lent = 2 * time.Minute
+
+// NextNotice gives a notice that is due, its Attempts and Lent one higher; nil if
+// there is none. It is lent for two minutes: unless it is settled until then, it
+// is given again.
 func (s *Store) NextNotice(ctx context.Context, now time.Time) (*Notice, error) {
-	return nil, errNotYet
+	var n Notice
+	var next string
+	err := s.db.QueryRowContext(ctx, `
+		UPDATE notices SET next = $2, attempts = attempts + 1, lent = lent + 1
+		WHERE (repo, number) = (
+			SELECT repo, number FROM notices WHERE sent < seq AND next <= $1 ORDER BY next, repo, number LIMIT 1`+s.db.SkipLocked+`)
+		RETURNING repo, number, head, comment, check_run, seq, sent, lent, comment_id, check_id, check_head, next, attempts, reason`,
+		stamp(now), stamp(now.Add(lent))).
+		Scan(&n.Repo, &n.Number, &n.Head, &n.Comment, &n.Check, &n.Seq, &n.Sent, &n.Lent, &n.CommentID, &n.CheckID, &n.CheckHead, &next, &n.Attempts, &n.Reason)
+	there, err := found(err)
+	if err == nil && there {
+		n.Next, err = unstamp(next)
+	}
+	if err != nil {
+		return nil, s.fail("take a notice to deliver", err)
+	}
+	if !there {
+		return nil, nil
+	}
+	return &n, nil
 }
 
-// SettleNotice keeps what became of a notice.
-func (s *Store) SettleNotice(ctx context.Context, n *Notice) error { return errNotYet }
+// SettleNotice keeps what became of a notice that NextNotice gave. Sent = Seq
+// says that it was delivered, or given up with a Reason: a newer one is due at once.
+// Otherwise it is due again at Next. CommentID, CheckID, CheckHead and Reason are kept as they
+// are in n. It gives ErrState if the notice has been lent to somebody else since.
+func (s *Store) SettleNotice(ctx context.Context, n *Notice) error {
+	return s.do(ctx, fmt.Sprintf("settle notice for %s#%d", n.Repo, n.Number), func(tx *sql.Tx) error {
+		next, attempts := stamp(n.Next), n.Attempts
+		if n.Sent == n.Seq {
+			next, attempts = "", 0
+		}
+		result, err := tx.ExecContext(ctx, `
+			UPDATE notices SET sent = $3, comment_id = $4, check_id = $5, check_head = $6, next = $7, attempts = $8, reason = $9
+			WHERE repo = $1 AND number = $2 AND lent = $10 AND $3 >= sent AND $3 <= seq`,
+			n.Repo, n.Number, n.Sent, n.CommentID, n.CheckID, db.Text(n.CheckHead), next, attempts, db.Text(n.Reason), n.Lent)
+		if err != nil {
+			return err
+		}
+		count, err := result.RowsAffected()
+		if err == nil && count == 0 {
+			err = fmt.Errorf("%w: it is not there or somebody else has taken it since", ErrState)
+		}
+		return err
+	})
+}
 
-// Delivery says whether a webhook's delivery id is new, and remembers it for 30 days.
-func (s *Store) Delivery(ctx context.Context, id string) (bool, error) { return false, errNotYet }
+// remembered is how long a webhook's delivery id is known.
+const remembered = 30 * 24 * time.Hour
+
+// Delivery remembers a webhook's delivery id for 30 days and says whether it is
+// new. It is asked before the delivery is acted upon: whatever comes of a
+// delivery must also be safe to do twice, and must be found by polling if it
+// never comes.
+func (s *Store) Delivery(ctx context.Context, id string) (fresh bool, err error) {
+	err = s.do(ctx, "remember delivery "+id, func(tx *sql.Tx) error {
+		now := s.now()
+		if _, err := tx.ExecContext(ctx, `DELETE FROM deliveries WHERE seen < $1`, stamp(now.Add(-remembered))); err != nil {
+			return err
+		}
+		result, err := tx.ExecContext(ctx, `INSERT INTO deliveries (id, seen) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, db.Text(id), stamp(now))
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		fresh = n > 0
+		return err
+	})
+	return fresh, err
+}
 
 // Value gives a small thing kept under a name, "" if there is none.
-func (s *Store) Value(ctx context.Context, name string) (string, error) { return "", errNotYet }
+func (s *Store) Value(ctx context.Context, name string) (string, error) {
+	var value string
+	err := s.db.QueryRowContext(ctx, `SELECT value FROM settings WHERE name = $1`, db.Text(name)).Scan(&value)
+	if _, err := found(err); err != nil {
+		return "", s.fail("read "+name, err)
+	}
+	return value, nil
+}
 
-// SetValue keeps a small thing under a name.
-func (s *Store) SetValue(ctx context.Context, name, value string) error { return errNotYet }
+// SetValue keeps a small thing under a name, in the place of what was there.
+func (s *Store) SetValue(ctx context.Context, name, value string) error {
+	_, err := s.db.ExecContext(ctx, `
+		INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+		db.Text(name), db.Text(value))
+	if err != nil {
+		return s.fail("keep "+name, err)
+	}
+	return nil
+}
+
+// InitValue keeps a value under a name unless one is there, and gives that which
+// is there then: whoever starts first makes the secret that all use.
+func (s *Store) InitValue(ctx context.Context, name, value string) (string, error) {
+	_, err := s.db.ExecContext(ctx, `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, db.Text(name), db.Text(value))
+	if err != nil {
+		return "", s.fail("keep "+name, err)
+	}
+	return s.Value(ctx, name)
+}

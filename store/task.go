@@ -2,10 +2,14 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"patchbench/mbox"
+	"patchbench/store/db"
 )
 
 // State says where a task stands.
@@ -30,11 +34,11 @@ type Task struct {
 	Key      string // unique: what has one is evaluated once
 	Kind     string // KindMail or KindPull
 	Project  string
-	Class    string // the machines that may run it, and the queue's name
+	Class    string // the machines that may run it, and the queue's name: a-z, 0-9, - and _; "" becomes "default"
 	List     string // address
 	Ref      string // Message-ID of the series' head, or owner/repo#12
 	Title    string
-	Author   mbox.Address
+	Author   mbox.Address // the address in lower case
 	Version  int
 	Content  string // hash of what is in it
 	Payload  []byte // EncodePayload of a MailPayload or PullPayload
@@ -87,56 +91,108 @@ var (
 	ErrState = errors.New("not possible in this state")
 )
 
-// EvaluateArgs is the queue's job that tells workers of a task.
-type EvaluateArgs struct {
-	Task int64 `json:"task"`
-}
+const taskColumns = `id, task_key, kind, project, class, list, ref, title, author_name, author, version, content, state, reason,
+	created, started, ended, worker, fence, lease, attempts, progress, evaluation, supersedes`
 
-// Kind names the job.
-func (EvaluateArgs) Kind() string { return "evaluate" }
-
-// Decide keeps a decision.
-func (s *Store) Decide(ctx context.Context, d Decision) (*Task, bool, error) {
-	return nil, false, errNotYet
+func scanTask(r row, more ...any) (*Task, error) {
+	var t Task
+	var created, started, ended, lease string
+	err := r.Scan(append([]any{&t.ID, &t.Key, &t.Kind, &t.Project, &t.Class, &t.List, &t.Ref, &t.Title, &t.Author.Name, &t.Author.Email,
+		&t.Version, &t.Content, &t.State, &t.Reason, &created, &started, &ended, &t.Worker, &t.Fence, &lease, &t.Attempts, &t.Progress,
+		&t.Evaluation, &t.Supersedes}, more...)...)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range []struct {
+		text string
+		time *time.Time
+	}{{created, &t.Created}, {started, &t.Started}, {ended, &t.Ended}, {lease, &t.Lease}} {
+		if *c.time, err = unstamp(c.text); err != nil {
+			return nil, fmt.Errorf("task %d: %w", t.ID, err)
+		}
+	}
+	return &t, nil
 }
 
 // Task gives the task with this id, or ErrNoTask.
-func (s *Store) Task(ctx context.Context, id int64) (*Task, error) { return nil, errNotYet }
+func (s *Store) Task(ctx context.Context, id int64) (*Task, error) {
+	t, err := s.task(ctx, s.db, `id = $1`, id)
+	if err != nil {
+		return nil, s.fail(fmt.Sprintf("read task %d", id), err)
+	}
+	return t, nil
+}
 
 // TaskByKey gives the task with this key, or ErrNoTask.
-func (s *Store) TaskByKey(ctx context.Context, key string) (*Task, error) { return nil, errNotYet }
+func (s *Store) TaskByKey(ctx context.Context, key string) (*Task, error) {
+	t, err := s.task(ctx, s.db, `task_key = $1`, db.Text(key))
+	if err != nil {
+		return nil, s.fail("read task "+key, err)
+	}
+	return t, nil
+}
+
+func (s *Store) task(ctx context.Context, q interface {
+	QueryRowContext(context.Context, string, ...any) *sql.Row
+}, where string, args ...any) (*Task, error) {
+	var payload []byte
+	t, err := scanTask(q.QueryRowContext(ctx, `SELECT `+taskColumns+`, payload FROM tasks WHERE `+where, args...), &payload)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrNoTask
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.Payload = payload
+	return t, nil
+}
 
 // Tasks gives tasks without their payloads, the newest first.
-func (s *Store) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) { return nil, errNotYet }
-
-// Release queues a held task.
-func (s *Store) Release(ctx context.Context, id int64, why string) error { return errNotYet }
-
-// End ends a task that is held, queued or running.
-func (s *Store) End(ctx context.Context, id int64, to State, why string) error { return errNotYet }
-
-// Retry queues a failed or stopped task again.
-func (s *Store) Retry(ctx context.Context, id int64) error { return errNotYet }
-
-// Claim takes a task for a worker.
-func (s *Store) Claim(ctx context.Context, id int64, worker string, lease time.Duration) (*Task, error) {
-	return nil, errNotYet
+func (s *Store) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
+	var where []string
+	var args []any
+	add := func(condition string, arg any) {
+		args = append(args, arg)
+		where = append(where, fmt.Sprintf(condition, len(args)))
+	}
+	if len(f.States) > 0 {
+		var marks []string
+		for _, state := range f.States {
+			args = append(args, string(state))
+			marks = append(marks, fmt.Sprint("$", len(args)))
+		}
+		where = append(where, `state IN (`+strings.Join(marks, ", ")+`)`)
+	}
+	for _, c := range []struct{ column, value string }{
+		{"kind", f.Kind}, {"project", f.Project}, {"author", strings.ToLower(f.Author)}, {"list", f.List}, {"ref", f.Ref},
+	} {
+		if c.value != "" {
+			add(c.column+` = $%d`, db.Text(c.value))
+		}
+	}
+	if !f.Since.IsZero() {
+		add(`created >= $%d`, stamp(f.Since))
+	}
+	if f.Before > 0 {
+		add(`id < $%d`, f.Before)
+	}
+	text := `SELECT ` + taskColumns + ` FROM tasks`
+	if len(where) > 0 {
+		text += ` WHERE ` + strings.Join(where, ` AND `)
+	}
+	if f.Limit == 0 {
+		f.Limit = 100
+	}
+	var all []Task
+	err := query(ctx, s.db, func(r row) error {
+		t, err := scanTask(r)
+		if err == nil {
+			all = append(all, *t)
+		}
+		return err
+	}, text+fmt.Sprintf(` ORDER BY id DESC LIMIT %d`, f.Limit), args...)
+	if err != nil {
+		return nil, s.fail("list tasks", err)
+	}
+	return all, nil
 }
-
-// Beat renews a lease.
-func (s *Store) Beat(ctx context.Context, id, fence int64, lease time.Duration, progress string) (State, error) {
-	return "", errNotYet
-}
-
-// HandBack queues a running task again, to be taken after delay.
-func (s *Store) HandBack(ctx context.Context, id, fence int64, delay time.Duration, why string) error {
-	return errNotYet
-}
-
-// Finish ends a running task and keeps what it has to say.
-func (s *Store) Finish(ctx context.Context, id, fence int64, to State, why, evaluation string, letters []Letter, notice *Notice) error {
-	return errNotYet
-}
-
-// Requeue gives the tasks for which a new job was put into the queue.
-func (s *Store) Requeue(ctx context.Context, now time.Time) ([]int64, error) { return nil, errNotYet }

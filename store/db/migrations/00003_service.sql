@@ -90,6 +90,7 @@ CREATE TABLE notices (
     check_run  TEXT NOT NULL, -- JSON
     seq        BIGINT NOT NULL, -- counts changes
     sent       BIGINT NOT NULL, -- the seq that was delivered last
+    lent       BIGINT NOT NULL, -- counts deliveries begun
     comment_id BIGINT NOT NULL,
     check_id   BIGINT NOT NULL,
     check_head TEXT NOT NULL,
