@@ -179,5 +179,5 @@ func clip(err error) error {
 	if err == nil || len(err.Error()) <= 500 {
 		return err
 	}
-	return fmt.Errorf("%s...", err.Error()[:500])
+	return errors.New(err.Error()[:500] + " (cut)")
 }
