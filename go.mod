@@ -24,7 +24,10 @@ require (
 	modernc.org/sqlite v1.62.0
 )
 
-require github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indirect
+require (
+	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indirect
+	github.com/emersion/go-smtp v0.25.1 // indirect
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

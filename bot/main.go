@@ -16,6 +16,7 @@
 //	alecthomas/kong           flags and subcommands as struct tags; small, no generated code
 //	BurntSushi/toml           TOML with positions
 //	emersion/go-message       mail: header fields, MIME parts, transfer encodings
+//	emersion/go-smtp, go-sasl replies out
 //	emersion/go-msgauth       results of authentication that servers write; DKIM
 //	go-git/go-git, go-billy   references, configuration and revisions of git repositories
 //	modernc.org/sqlite        SQLite without cgo, so the bot stays one static binary
