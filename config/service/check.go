@@ -8,13 +8,13 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
+	"patchbench/bench/late"
 	"patchbench/config"
 )
 
@@ -126,24 +126,24 @@ func (c *checker) text(at []any, what, s string) string {
 	return strings.TrimSpace(s)
 }
 
-var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var word = late.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // name checks a word that names something, also in addresses of pages.
 func (c *checker) name(at []any, what, s string) {
-	if !word.MatchString(s) {
+	if !word().MatchString(s) {
 		c.fault(at, "%s = %q is no name: use up to 64 letters, digits, ., _ and -, a letter or digit first", what, s)
 	}
 }
 
 // The queue takes no other names.
-var class = regexp.MustCompile(`^[a-z0-9]+([_-][a-z0-9]+)*$`)
+var class = late.Regexp(`^[a-z0-9]+([_-][a-z0-9]+)*$`)
 
 // class checks the name of a class of machines.
 func (c *checker) class(at []any, what, s, without string) string {
 	if !c.doc.Has(at...) {
 		return without
 	}
-	if !class.MatchString(s) || len(s) > 64 {
+	if !class().MatchString(s) || len(s) > 64 {
 		c.fault(at, "%s = %q is no class of machines: use lower case letters and digits, with single - or _ between them, 64 at most", what, s)
 	}
 	return s

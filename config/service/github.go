@@ -6,15 +6,16 @@ import (
 	"encoding/pem"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"patchbench/bench/late"
 )
 
 var (
-	repositoryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
-	login          = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}(\[bot\])?$`)
+	repositoryName = late.Regexp(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
+	login          = late.Regexp(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}(\[bot\])?$`)
 )
 
 func (c *checker) github(g *fileGitHub, cfg *Config) *GitHub {
@@ -74,7 +75,7 @@ func (c *checker) github(g *fileGitHub, cfg *Config) *GitHub {
 
 func (c *checker) repository(at []any, name string, r repository, cfg *Config) Repository {
 	whose := fmt.Sprintf("github: %q: ", name)
-	if !repositoryName.MatchString(name) {
+	if !repositoryName().MatchString(name) {
 		c.fault(at, "%swant OWNER/NAME, such as \"git/git\"", whose)
 	}
 	out := Repository{
@@ -86,7 +87,7 @@ func (c *checker) repository(at []any, name string, r repository, cfg *Config) R
 		out.Label = c.text(at, whose+"label", r.Label)
 	}
 	for i, t := range r.Trusted {
-		if !login.MatchString(t) {
+		if !login().MatchString(t) {
 			c.fault(below(at, "trusted", i), "%strusted: %q is no GitHub login: give it without @", whose, t)
 		}
 		out.Trusted = append(out.Trusted, strings.ToLower(t))

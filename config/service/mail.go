@@ -6,11 +6,11 @@ import (
 	"maps"
 	"net/mail"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"patchbench/bench/late"
 	"patchbench/config"
 	"patchbench/mbox"
 )
@@ -144,9 +144,9 @@ func (c *checker) inboxes(fs []fileInbox) []Inbox {
 }
 
 var (
-	listID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,255}$`)
+	listID = late.Regexp(`^[A-Za-z0-9._-]{1,255}$`)
 	// A tag is a word of the brackets in a subject.
-	tagWord = regexp.MustCompile(`^[^\s,\[\]]{1,100}$`)
+	tagWord = late.Regexp(`^[^\s,\[\]]{1,100}$`)
 )
 
 func (c *checker) lists(ls []list, cfg *Config) []List {
@@ -163,7 +163,7 @@ func (c *checker) list(at []any, l list, before []List, cfg *Config) List {
 	if !c.empty(below(at, "address"), l.Address, `a list has no address: add address = "list@example.org"`) {
 		c.person(below(at, "address"), "list.address", l.Address, false)
 	}
-	if at := below(at, "id"); c.doc.Has(at...) && !listID.MatchString(q.ID) {
+	if at := below(at, "id"); c.doc.Has(at...) && !listID().MatchString(q.ID) {
 		c.fault(at, "%sid = %q is no List-Id: give what stands between <> in that field of the list's mail, such as \"git.vger.kernel.org\"", whose, l.ID)
 	}
 	for _, o := range before {
@@ -218,7 +218,7 @@ func (c *checker) list(at []any, l list, before []List, cfg *Config) List {
 }
 
 func (c *checker) tag(at []any, what, s string) {
-	if !tagWord.MatchString(s) || strings.ContainsFunc(s, bad) {
+	if !tagWord().MatchString(s) || strings.ContainsFunc(s, bad) {
 		c.fault(at, "%s: %q is no tag: give a word of the brackets of a subject, without blanks, commas and brackets", what, s)
 	}
 }
@@ -268,7 +268,7 @@ func (c *checker) policy(f filePolicy) Policy {
 		AutoSubmitted: f.AutoSubmitted == nil || *f.AutoSubmitted,
 		VerifyDKIM:    f.VerifyDKIM,
 	}
-	if at := at("authserv_id"); c.doc.Has(at...) && !domain.MatchString(f.AuthservID) {
+	if at := at("authserv_id"); c.doc.Has(at...) && !domain().MatchString(f.AuthservID) {
 		c.fault(at, "policy.authserv_id = %q is no name of a server: give the first word of the Authentication-Results fields that your own server writes", f.AuthservID)
 	}
 	for _, who := range []string{"trusted", "commands"} {
@@ -280,14 +280,14 @@ func (c *checker) policy(f filePolicy) Policy {
 }
 
 var (
-	dotAtom = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$")
-	domain  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`)
+	dotAtom = late.Regexp("^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$")
+	domain  = late.Regexp(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`)
 )
 
 // isAddress says that s is an address that a reply could go to.
 func isAddress(s string) bool {
 	local, host, ok := strings.Cut(s, "@")
-	return ok && len(s) <= maxAddress && dotAtom.MatchString(local) && domain.MatchString(host)
+	return ok && len(s) <= maxAddress && dotAtom().MatchString(local) && domain().MatchString(host)
 }
 
 // person checks an address, or @domain where a whole domain is allowed.
@@ -295,7 +295,7 @@ func (c *checker) person(at []any, what, s string, whole bool) {
 	host, all := strings.CutPrefix(s, "@")
 	switch {
 	// A * could stand in an address, but who writes one means a pattern.
-	case whole && all && domain.MatchString(host), isAddress(s) && !strings.Contains(s, "*"):
+	case whole && all && domain().MatchString(host), isAddress(s) && !strings.Contains(s, "*"):
 	case whole:
 		c.fault(at, "%s: %q is no address: give one such as %q, or \"@example.org\" for all of a domain", what, s, personExample)
 	default:

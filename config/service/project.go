@@ -6,11 +6,11 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"patchbench/bench/late"
 	"patchbench/bench/suite"
 	"patchbench/config"
 )
@@ -166,10 +166,10 @@ func (c *checker) suite(at []any, what, s string) (string, []byte) {
 }
 
 // What git check-ref-format refuses in a name.
-var noBranch = regexp.MustCompile(`^[-/.]|[/.]$|\.\.|//|/\.|@\{|\.lock(/|$)|[\x00-\x20\x7f~^:?*\[\\]|^@$`)
+var noBranch = late.Regexp(`^[-/.]|[/.]$|\.\.|//|/\.|@\{|\.lock(/|$)|[\x00-\x20\x7f~^:?*\[\\]|^@$`)
 
 func (c *checker) branch(at []any, what, s string) {
-	if s == "" || noBranch.MatchString(s) || strings.ContainsFunc(s, bad) || len(s) > maxText {
+	if s == "" || noBranch().MatchString(s) || strings.ContainsFunc(s, bad) || len(s) > maxText {
 		c.fault(at, "%s = %q is no name of a branch: give one such as \"master\" or \"topic/fast\"", what, s)
 	}
 }
