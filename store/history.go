@@ -9,6 +9,7 @@ import (
 
 	"patchbench/bench"
 	"patchbench/mbox"
+	"patchbench/store/db"
 )
 
 // Point is what one evaluation measured of its base in one row: an entry of a
@@ -70,7 +71,7 @@ func savePoints(ctx context.Context, tx *sql.Tx, e *Evaluation) error {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO points (evaluation, n, benchmark, row_name, metric, point) VALUES ($1, $2, $3, $4, $5, $6)`,
-			e.ID, i, c.Benchmark, bench.RowName(c.Benchmark, c.Params), c.Metric, string(text)); err != nil {
+			e.ID, i, db.Text(c.Benchmark), db.Text(bench.RowName(c.Benchmark, c.Params)), db.Text(c.Metric), string(text)); err != nil {
 			return err
 		}
 	}
@@ -88,7 +89,7 @@ func (s *Store) History(ctx context.Context, benchmark, metric string, since tim
 		SELECT e.id, e.created, e.origin, p.benchmark, p.metric, p.point
 		FROM points AS p JOIN evaluations AS e ON e.id = p.evaluation
 		WHERE (p.benchmark = $1 OR p.row_name = $1) AND ($2 = '' OR p.metric = $2) AND e.created >= $3
-		ORDER BY e.created, e.id, p.n`, benchmark, metric, since.UTC().Format(timeFormat))
+		ORDER BY e.created, e.id, p.n`, db.Text(benchmark), db.Text(metric), since.UTC().Format(timeFormat))
 	if err != nil {
 		return nil, s.fail(what, err)
 	}
@@ -129,7 +130,7 @@ func (s *Store) History(ctx context.Context, benchmark, metric string, since tim
 // Benchmarks gives the names of all benchmarks of which a figure is kept, in order.
 func (s *Store) Benchmarks(ctx context.Context) ([]string, error) {
 	const what = "list benchmarks"
-	rows, err := s.db.QueryContext(ctx, `SELECT DISTINCT benchmark FROM points ORDER BY benchmark`)
+	rows, err := s.db.QueryContext(ctx, `SELECT DISTINCT benchmark FROM points`)
 	if err != nil {
 		return nil, s.fail(what, err)
 	}
@@ -145,5 +146,6 @@ func (s *Store) Benchmarks(ctx context.Context) ([]string, error) {
 	if err := rows.Err(); err != nil {
 		return nil, s.fail(what, err)
 	}
+	slices.Sort(all) // here, as databases order names by their language
 	return all, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"patchbench/bench"
+	"patchbench/store/db"
 )
 
 // timeFormat has a fixed width, so that text sorts by time.
@@ -65,7 +66,7 @@ func (s *Store) Save(ctx context.Context, e *Evaluation) error {
 				rounds = excluded.rounds, stopped = excluded.stopped, verdict = excluded.verdict,
 				headline = excluded.headline, build_ns = excluded.build_ns, measure_ns = excluded.measure_ns,
 				record = excluded.record`,
-			e.ID, created, subject, e.Suite.Name, e.Host.Name, e.Rounds, e.Stopped, string(e.Verdict), e.Headline,
+			e.ID, created, db.Text(subject), db.Text(e.Suite.Name), db.Text(e.Host.Name), e.Rounds, e.Stopped, string(e.Verdict), db.Text(e.Headline),
 			nanoseconds(e.BuildSeconds), nanoseconds(e.MeasureSeconds), string(record))
 		if err != nil {
 			return err
@@ -170,8 +171,8 @@ func (s *Store) AddSamples(ctx context.Context, id string, samples []bench.Sampl
 			if m.Failed != nil {
 				failed = *m.Failed
 			}
-			_, err = insert.ExecContext(ctx, id, last+int64(i)+1, m.Round, m.Version, m.Twin, m.Benchmark, params, m.Metric,
-				m.Unit, m.Value, m.Failed != nil, failed.Signal, failed.Status, failed.Reason, m.Discarded, position, covariates)
+			_, err = insert.ExecContext(ctx, id, last+int64(i)+1, m.Round, m.Version, m.Twin, db.Text(m.Benchmark), params, db.Text(m.Metric),
+				db.Text(m.Unit), m.Value, m.Failed != nil, db.Text(failed.Signal), failed.Status, db.Text(failed.Reason), db.Text(m.Discarded), position, covariates)
 			if err != nil {
 				return err
 			}

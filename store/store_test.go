@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"bytes"
@@ -18,22 +18,17 @@ import (
 
 	"patchbench/bench"
 	"patchbench/mbox"
+	"patchbench/store"
+	"patchbench/store/storetest"
 )
+
+// page is how many samples are read at a time.
+const page = 4096
 
 func ptr[T any](v T) *T { return &v }
 
-func openTemp(t *testing.T) *Store {
-	t.Helper()
-	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "bot.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
-
-func sample(id string) *Evaluation {
-	return &Evaluation{
+func sample(id string) *store.Evaluation {
+	return &store.Evaluation{
 		ID:      id,
 		Created: time.Date(2026, 11, 30, 9, 8, 7, 123456789, time.UTC),
 		Series: &mbox.Series{
@@ -44,7 +39,7 @@ func sample(id string) *Evaluation {
 			Patches: []mbox.Patch{{N: 1, Subject: "table: grow by half", Files: []string{"a <b>.c"}, Style: mbox.StyleGit}},
 		},
 		Base:  mbox.Base{Commit: "0123", How: mbox.HowBranch, Reason: "tip of main"},
-		Suite: SuiteName{Name: "kit", Digest: "ab"},
+		Suite: store.SuiteName{Name: "kit", Digest: "ab"},
 		Versions: []bench.Version{
 			{N: 0, Name: "base", State: bench.Built},
 			{N: 1, Name: "1/1", State: bench.SameBuild, SameAs: ptr(0), LogTail: "a\x1b[31m\nb"},
@@ -61,22 +56,24 @@ func sample(id string) *Evaluation {
 		Claims:   []bench.Claim{}, Warnings: []string{"w"},
 		Conflict: &mbox.Conflict{N: 2, Files: []mbox.ConflictFile{{Path: "a.c", Hunk: 2, Line: 9, Reason: "context differs"}}},
 		NotTried: []int{3},
-		Rounds:   20, Seed: math.MaxUint64, Stopped: StoppedDecided, Margin: 0.01,
+		Rounds:   20, Seed: math.MaxUint64, Stopped: store.StoppedDecided, Margin: 0.01,
 		Verdict: bench.Unclear, Headline: "h", BuildSeconds: 1.5, MeasureSeconds: 0.1, Command: "bot eval x",
 	}
 }
 
-func TestRoundTrip(t *testing.T) {
-	bare := &Evaluation{ID: "20261130-000000"}
-	bareBack := &Evaluation{
+func TestRoundTrip(t *testing.T) { storetest.Each(t, testRoundTrip) }
+
+func testRoundTrip(t *testing.T, s *store.Store) {
+	bare := &store.Evaluation{ID: "20261130-000000"}
+	bareBack := &store.Evaluation{
 		ID: "20261130-000000", Versions: []bench.Version{}, Results: []bench.Comparison{},
 		Failures: []bench.Failure{}, Claims: []bench.Claim{}, Warnings: []string{},
 	}
-	nils := &Evaluation{
+	nils := &store.Evaluation{
 		ID: "n", Series: &mbox.Series{Patches: []mbox.Patch{{N: 1, Diff: []byte("kept elsewhere")}}},
 		Results: []bench.Comparison{{Benchmark: "a"}}, Conflict: &mbox.Conflict{N: 1},
 	}
-	nilsBack := &Evaluation{
+	nilsBack := &store.Evaluation{
 		ID: "n",
 		Series: &mbox.Series{
 			Tags: []string{}, Missing: []int{}, Lists: []string{}, Patches: []mbox.Patch{{N: 1, Files: []string{}}},
@@ -87,11 +84,11 @@ func TestRoundTrip(t *testing.T) {
 		}},
 		Failures: []bench.Failure{}, Claims: []bench.Claim{}, Warnings: []string{}, Conflict: &mbox.Conflict{N: 1, Files: []mbox.ConflictFile{}},
 	}
-	bad, badBack := sample("b"), sample("b")
+	bad, badBack := sample("bad"), sample("bad")
 	bad.Headline, badBack.Headline = "a\xff\ufffd\\ufffd", "a\ufffd\ufffd\\ufffd"
 	for _, c := range []struct {
 		name     string
-		in, want *Evaluation
+		in, want *store.Evaluation
 	}{
 		{"full", sample("20261130-3f9a2c"), sample("20261130-3f9a2c")},
 		{"bare", bare, bareBack},
@@ -99,7 +96,6 @@ func TestRoundTrip(t *testing.T) {
 		{"not UTF-8", bad, badBack},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := openTemp(t)
 			if err := s.Save(t.Context(), c.in); err != nil {
 				t.Fatal(err)
 			}
@@ -110,11 +106,11 @@ func TestRoundTrip(t *testing.T) {
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("read back (-want +got):\n%s", d)
 			}
-			before, err := Encode(c.in)
+			before, err := store.Encode(c.in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			after, err := Encode(got)
+			after, err := store.Encode(got)
 			if err != nil || !bytes.Equal(before, after) {
 				t.Errorf("encoded again, %v:\n%s\n%s", err, before, after)
 			}
@@ -128,25 +124,25 @@ func TestRoundTrip(t *testing.T) {
 func TestEncode(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		change  func(*Evaluation)
+		change  func(*store.Evaluation)
 		want    string // part of the JSON
 		wantErr string // part of the error
 	}{
-		{"author's mark stays", func(e *Evaluation) {}, `"files":["a <b>.c"]`, ""},
-		{"zone of 24 hours", func(e *Evaluation) {
+		{"author's mark stays", func(e *store.Evaluation) {}, `"files":["a <b>.c"]`, ""},
+		{"zone of 24 hours", func(e *store.Evaluation) {
 			e.Series.Date = time.Date(2026, 1, 2, 3, 0, 0, 0, time.FixedZone("", 24*3600))
 		}, `"date":"2026-01-01T03:00:00Z"`, ""},
-		{"year past 9999", func(e *Evaluation) {
+		{"year past 9999", func(e *store.Evaluation) {
 			e.Series.Patches[0].Date = time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)
 		}, `"date":"0001-01-01T00:00:00Z"`, ""},
-		{"local time", func(e *Evaluation) { e.Created = e.Created.In(time.FixedZone("x", 3600)) }, `"created":"2026-11-30T09:08:07.123456789Z"`, ""},
-		{"not UTF-8", func(e *Evaluation) { e.Headline = "a\xffb" }, `"headline":"a` + "\ufffd" + `b"`, ""},
-		{"not finite", func(e *Evaluation) { e.Results[0].Values[0].Median = ptr(math.NaN()) }, "", "encode evaluation x: json: unsupported value: NaN"},
+		{"local time", func(e *store.Evaluation) { e.Created = e.Created.In(time.FixedZone("x", 3600)) }, `"created":"2026-11-30T09:08:07.123456789Z"`, ""},
+		{"not UTF-8", func(e *store.Evaluation) { e.Headline = "a\xffb" }, `"headline":"a` + "\ufffd" + `b"`, ""},
+		{"not finite", func(e *store.Evaluation) { e.Results[0].Values[0].Median = ptr(math.NaN()) }, "", "encode evaluation x: json: unsupported value: NaN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := sample("x")
 			c.change(e)
-			got, err := Encode(e)
+			got, err := store.Encode(e)
 			if c.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), c.wantErr) {
 					t.Fatalf("error %v, want %q", err, c.wantErr)
@@ -162,8 +158,9 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-func TestSaveReplaces(t *testing.T) {
-	s := openTemp(t)
+func TestSaveReplaces(t *testing.T) { storetest.Each(t, testSaveReplaces) }
+
+func testSaveReplaces(t *testing.T, s *store.Store) {
 	e := sample("20261130-3f9a2c")
 	if err := s.Save(t.Context(), e); err != nil {
 		t.Fatal(err)
@@ -180,9 +177,9 @@ func TestSaveReplaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Summary{{
+	want := []store.Summary{{
 		ID: e.ID, Created: e.Created, Subject: "table: grow by half", Suite: "kit", Rounds: 20,
-		Stopped: StoppedDecided, Verdict: bench.Worse, Headline: "done",
+		Stopped: store.StoppedDecided, Verdict: bench.Worse, Headline: "done",
 	}}
 	if d := cmp.Diff(want, list); d != "" {
 		t.Errorf("list (-want +got):\n%s", d)
@@ -192,12 +189,12 @@ func TestSaveReplaces(t *testing.T) {
 	}
 	other := sample(e.ID)
 	other.Created = other.Created.Add(time.Second)
-	if err := s.Save(t.Context(), other); !errors.Is(err, ErrTaken) {
+	if err := s.Save(t.Context(), other); !errors.Is(err, store.ErrTaken) {
 		t.Errorf("another evaluation with the same id: %v, want ErrTaken", err)
 	}
 }
 
-func collect(t *testing.T, s *Store, id string) []bench.Sample {
+func collect(t *testing.T, s *store.Store, id string) []bench.Sample {
 	t.Helper()
 	var all []bench.Sample
 	for m, err := range s.Samples(t.Context(), id) {
@@ -209,8 +206,9 @@ func collect(t *testing.T, s *Store, id string) []bench.Sample {
 	return all
 }
 
-func TestSamples(t *testing.T) {
-	s := openTemp(t)
+func TestSamples(t *testing.T) { storetest.Each(t, testSamples) }
+
+func testSamples(t *testing.T, s *store.Store) {
 	for _, id := range []string{"a", "b"} {
 		if err := s.Save(t.Context(), sample(id)); err != nil {
 			t.Fatal(err)
@@ -255,8 +253,9 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-func TestAddSamplesErrors(t *testing.T) {
-	s := openTemp(t)
+func TestAddSamplesErrors(t *testing.T) { storetest.Each(t, testAddSamplesErrors) }
+
+func testAddSamplesErrors(t *testing.T, s *store.Store) {
 	if err := s.Save(t.Context(), sample("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -288,11 +287,11 @@ func TestAddSamplesErrors(t *testing.T) {
 }
 
 func TestNoSpaceLeft(t *testing.T) {
-	s := openTemp(t)
+	s := storetest.Open(t)
 	if err := s.Save(t.Context(), sample("a")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.db.ExecContext(t.Context(), `PRAGMA max_page_count = 20`); err != nil {
+	if _, err := s.DB().ExecContext(t.Context(), `PRAGMA max_page_count = 20`); err != nil {
 		t.Fatal(err)
 	}
 	many := make([]bench.Sample, 5000)
@@ -311,8 +310,9 @@ func TestNoSpaceLeft(t *testing.T) {
 	}
 }
 
-func TestIDs(t *testing.T) {
-	s := openTemp(t)
+func TestIDs(t *testing.T) { storetest.Each(t, testIDs) }
+
+func testIDs(t *testing.T, s *store.Store) {
 	_, err := s.Evaluation(t.Context(), "2026")
 	if want := fmt.Sprintf("no evaluation \"2026\": store %s is empty: run an evaluation first or name another store", s.Path()); err == nil || err.Error() != want {
 		t.Errorf("empty store: %v, want %s", err, want)
@@ -338,7 +338,7 @@ func TestIDs(t *testing.T) {
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			e, err := s.Evaluation(t.Context(), c.id)
-			var idErr *IDError
+			var idErr *store.IDError
 			switch {
 			case c.wantErr != "":
 				if !errors.As(err, &idErr) || err.Error() != c.wantErr {
@@ -359,7 +359,7 @@ func TestIDs(t *testing.T) {
 func TestNewID(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	at := time.Date(2026, 11, 30, 23, 59, 59, 0, time.FixedZone("", -3600))
-	a, b := NewID(at, r), NewID(at, r)
+	a, b := store.NewID(at, r), store.NewID(at, r)
 	if a != "20261201-c4f5a5" || a == b {
 		t.Errorf("ids %s and %s", a, b)
 	}
@@ -385,35 +385,35 @@ func TestOpen(t *testing.T) {
 		{name: "new folders", url: "DIR/a/b/bot.db"},
 		{name: "odd name", url: "DIR/50% #1?mode=ro&x.db"},
 		{name: "empty file", url: "DIR/bot.db", make: func(t *testing.T, dir string) { write(t, dir+"/bot.db", "") }},
-		{name: "no path", url: "sqlite:", is: ErrURL, want: "empty path: give sqlite:PATH, the path of a file or postgres://"},
-		{name: "another scheme", url: "mysql://bot:secret@db/bot", is: ErrURL, want: "mysql URLs are not supported: give sqlite:PATH, the path of a file or postgres://"},
-		{name: "folder", url: "DIR", is: ErrForeign, want: "it is a folder or device: give the path of a file in it"},
+		{name: "no path", url: "sqlite:", is: store.ErrURL, want: "empty path: give sqlite:PATH, the path of a file or postgres://"},
+		{name: "another scheme", url: "mysql://bot:secret@db/bot", is: store.ErrURL, want: "mysql URLs are not supported: give sqlite:PATH, the path of a file or postgres://"},
+		{name: "folder", url: "DIR", is: store.ErrForeign, want: "it is a folder or device: give the path of a file in it"},
 		{name: "below a file", url: "DIR/f/bot.db", make: func(t *testing.T, dir string) { write(t, dir+"/f", "") },
 			want: "not a directory: choose another file for the store"},
 		{name: "text file", url: "DIR/notes", make: func(t *testing.T, dir string) { write(t, dir+"/notes", strings.Repeat("my notes\n", 300)) },
-			is: ErrForeign, want: "it is not an SQLite file: choose another file for the store"},
+			is: store.ErrForeign, want: "it is not an SQLite file: choose another file for the store"},
 		{name: "short text file", url: "DIR/notes", make: func(t *testing.T, dir string) { write(t, dir+"/notes", "my notes\n") },
-			is: ErrForeign, want: "it is not an SQLite file: choose another file for the store"},
+			is: store.ErrForeign, want: "it is not an SQLite file: choose another file for the store"},
 		{name: "another program's", url: "DIR/bot.db", make: func(t *testing.T, dir string) {
-			s, err := Open(t.Context(), dir+"/bot.db")
+			s, err := store.Open(t.Context(), dir+"/bot.db")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			if _, err := s.db.ExecContext(t.Context(), `PRAGMA application_id = 0`); err != nil {
+			if _, err := s.DB().ExecContext(t.Context(), `PRAGMA application_id = 0`); err != nil {
 				t.Fatal(err)
 			}
-		}, is: ErrForeign, want: "another program's database: choose another file for the store"},
+		}, is: store.ErrForeign, want: "another program's database: choose another file for the store"},
 		{name: "newer", url: "DIR/bot.db", make: func(t *testing.T, dir string) {
-			s, err := Open(t.Context(), dir+"/bot.db")
+			s, err := store.Open(t.Context(), dir+"/bot.db")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			if _, err := s.db.ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`); err != nil {
+			if _, err := s.DB().ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`); err != nil {
 				t.Fatal(err)
 			}
-		}, is: ErrNewer, want: "its schema is 99, this program knows 3: upgrade Patchbench or choose another store"},
+		}, is: store.ErrNewer, want: "its schema is 99, this program knows 3: upgrade Patchbench or choose another store"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -421,7 +421,7 @@ func TestOpen(t *testing.T) {
 				c.make(t, dir)
 			}
 			before := listFiles(t, dir)
-			s, err := Open(t.Context(), strings.ReplaceAll(c.url, "DIR", dir))
+			s, err := store.Open(t.Context(), strings.ReplaceAll(c.url, "DIR", dir))
 			if c.want != "" {
 				if err == nil {
 					s.Close()
@@ -446,7 +446,7 @@ func TestOpen(t *testing.T) {
 				t.Error(err)
 			}
 			// What is saved is there for a second process while the first works.
-			again, err := Open(t.Context(), strings.ReplaceAll(c.url, "DIR", dir))
+			again, err := store.Open(t.Context(), strings.ReplaceAll(c.url, "DIR", dir))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -481,7 +481,7 @@ func TestOpenFailsClean(t *testing.T) {
 	dir := t.TempDir()
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Open(canceled, dir+"/a/b/bot.db"); !errors.Is(err, context.Canceled) {
+	if _, err := store.Open(canceled, dir+"/a/b/bot.db"); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if d := cmp.Diff(map[string]string{dir: ""}, listFiles(t, dir)); d != "" {
@@ -497,7 +497,7 @@ func TestReadOnly(t *testing.T) {
 	if err := os.Chmod(dir, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(t.Context(), dir+"/bot.db")
+	_, err := store.Open(t.Context(), dir+"/bot.db")
 	if err == nil || !strings.Contains(err.Error(), "check the permissions") {
 		t.Errorf("error %v", err)
 	}
@@ -508,7 +508,7 @@ func TestOpenAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			s, err := Open(t.Context(), path)
+			s, err := store.Open(t.Context(), path)
 			if err != nil {
 				t.Error(err)
 				return
@@ -520,7 +520,7 @@ func TestOpenAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	s, err := Open(t.Context(), path)
+	s, err := store.Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

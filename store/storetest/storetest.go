@@ -190,13 +190,11 @@ func start() (string, error) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		return "", fmt.Errorf("start a server with the binaries in %s: %q, %w", bin, line, err)
 	}
-	running = cmd
+	// The pipe must not be collected, and so closed, while this process lives.
+	go cmd.Wait()
 	u := url.URL{Scheme: "postgres", User: url.User("bot"), Path: "/postgres", RawQuery: url.Values{"host": {dir}}.Encode()}
 	return u.String(), nil
 }
-
-// running keeps the pipe to the server's keeper from being collected and closed.
-var running *exec.Cmd
 
 // binaries gives the folder of the newest PostgreSQL that is installed.
 func binaries() (string, error) {
