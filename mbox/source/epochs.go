@@ -1,35 +1,19 @@
 package source
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
 	"patchbench/mbox"
-	"patchbench/mbox/tree/odb"
+	"patchbench/mbox/source/epoch"
 )
-
-// epoch is one git repository of a public-inbox: each commit holds one mail in
-// the file m, or in the file d one that was taken back.
-type epoch struct {
-	dir   string
-	store *odb.Store
-	tip   plumbing.Hash
-}
 
 // kept is what the search keeps of one mail.
 type kept struct {
@@ -50,7 +34,7 @@ const (
 
 // search walks an archive from its newest mail back.
 type search struct {
-	epochs  []*epoch
+	epochs  []*epoch.Epoch
 	seed    maphash.Seed
 	kept    []kept
 	taken   map[plumbing.Hash]bool // mails that were taken back
@@ -68,7 +52,7 @@ func openEpochs(ctx context.Context, dir, id string) (*Source, error) {
 	s.want = s.hash(id)
 	defer func() {
 		for _, e := range s.epochs {
-			e.store.Close()
+			e.Close()
 		}
 	}()
 	if err := s.openAll(dir); err != nil {
@@ -93,7 +77,7 @@ func openEpochs(ctx context.Context, dir, id string) (*Source, error) {
 		}
 	}
 	for _, e := range s.epochs {
-		out.closer = append(out.closer, e.store)
+		out.closer = append(out.closer, e)
 	}
 	s.epochs = nil
 	return out, nil
@@ -106,59 +90,19 @@ func (s *search) openAll(dir string) error {
 	} else if !fi.IsDir() {
 		return &InputError{Path: dir, Reason: "not an archive: want a folder with a public-inbox's git epochs (0.git, 1.git, ...), or an address"}
 	}
-	for _, path := range epochDirs(dir) {
-		e := &epoch{dir: path}
-		git := dotgit.New(osfs.New(path))
-		ref, err := git.Ref(plumbing.HEAD)
-		for hops := 0; err == nil && ref.Type() == plumbing.SymbolicReference && hops < 5; hops++ {
-			ref, err = git.Ref(ref.Target())
-		}
-		if errors.Is(err, plumbing.ErrReferenceNotFound) {
-			continue // an epoch that was just begun is empty
-		}
+	for _, path := range epoch.Dirs(dir) {
+		e, err := epoch.Open(path)
 		if err != nil {
 			return &InputError{Path: path, Reason: "broken git repository: " + err.Error(), Err: err}
 		}
-		e.tip = ref.Hash()
-		if e.store, err = odb.Open(filepath.Join(path, "objects")); err != nil {
-			return &InputError{Path: path, Reason: "broken git repository: " + err.Error(), Err: err}
+		if e.Tip.IsZero() {
+			e.Close() // an epoch that was just begun is empty
+			continue
 		}
 		s.epochs = append(s.epochs, e)
 	}
 	if len(s.epochs) == 0 {
 		return &InputError{Path: dir, Reason: "not an archive: no git epochs in it (looked for 0.git and git/0.git)"}
-	}
-	return nil
-}
-
-// epochDirs lists the repositories of an archive, the newest first.
-func epochDirs(dir string) []string {
-	for _, sub := range []string{"git", "."} {
-		entries, err := os.ReadDir(filepath.Join(dir, sub))
-		if err != nil {
-			continue
-		}
-		var numbers []int
-		for _, e := range entries {
-			name, ok := strings.CutSuffix(e.Name(), ".git")
-			if n, err := strconv.Atoi(name); ok && err == nil && n >= 0 {
-				numbers = append(numbers, n)
-			}
-		}
-		slices.SortFunc(numbers, func(a, b int) int { return cmp.Compare(b, a) })
-		var dirs []string
-		for _, n := range numbers {
-			dirs = append(dirs, filepath.Join(dir, sub, strconv.Itoa(n)+".git"))
-		}
-		if len(dirs) > 0 {
-			return dirs
-		}
-	}
-	// One epoch by itself, as it is cloned.
-	for _, path := range []string{dir, filepath.Join(dir, ".git")} {
-		if fi, err := os.Stat(filepath.Join(path, "objects")); err == nil && fi.IsDir() {
-			return []string{path}
-		}
 	}
 	return nil
 }
@@ -169,24 +113,24 @@ func (s *search) hash(id string) uint64 { return max(1, maphash.String(s.seed, i
 // thread is there.
 func (s *search) walk(ctx context.Context, n int) (done bool, err error) {
 	e := s.epochs[n]
-	for at := e.tip; !at.IsZero(); {
+	for at := e.Tip; !at.IsZero(); {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		c, err := e.commit(at)
+		c, err := e.Commit(at)
 		if err != nil {
-			return false, &InputError{Path: e.dir, Reason: fmt.Sprintf("broken archive: commit %s: %v", at.String()[:12], err), Err: err}
+			return false, &InputError{Path: e.Dir, Reason: fmt.Sprintf("broken archive: commit %s: %v", at.String()[:12], err), Err: err}
 		}
-		at = c.parent
-		if !c.removed.IsZero() {
-			s.taken[c.removed] = true
+		at = c.Parent
+		if !c.Removed.IsZero() {
+			s.taken[c.Removed] = true
 		}
-		if !c.mail.IsZero() {
+		if !c.Mail.IsZero() {
 			if err := s.keep(n, c); err != nil {
-				return false, &InputError{Path: e.dir, Reason: fmt.Sprintf("broken archive: mail %s: %v", c.mail.String()[:12], err), Err: err}
+				return false, &InputError{Path: e.Dir, Reason: fmt.Sprintf("broken archive: mail %s: %v", c.Mail.String()[:12], err), Err: err}
 			}
 		}
-		if s.found && s.complete(c.when) {
+		if s.found && s.complete(c.When) {
 			return true, nil
 		}
 	}
@@ -194,8 +138,8 @@ func (s *search) walk(ctx context.Context, n int) (done bool, err error) {
 }
 
 // keep takes in the mail of a commit.
-func (s *search) keep(n int, c commit) error {
-	_, raw, err := s.epochs[n].store.Read(c.mail)
+func (s *search) keep(n int, c epoch.Commit) error {
+	_, raw, err := s.epochs[n].Read(c.Mail)
 	if err != nil {
 		return err
 	}
@@ -203,7 +147,7 @@ func (s *search) keep(n int, c commit) error {
 	if err != nil || m.ID == "" {
 		return nil // no thread can hold it
 	}
-	k := kept{id: s.hash(m.ID), mail: c.mail, epoch: uint16(n), when: c.when.Unix()}
+	k := kept{id: s.hash(m.ID), mail: c.Mail, epoch: uint16(n), when: c.When.Unix()}
 	i := 0
 	add := func(ids []string) {
 		for _, id := range ids {
@@ -286,78 +230,16 @@ func (s *search) follow() {
 	s.oldest = time.Unix(first, 0)
 }
 
-// commit is what an archive's commit says.
-type commit struct {
-	parent        plumbing.Hash
-	when          time.Time
-	mail, removed plumbing.Hash // zero if the commit has none
-}
-
-func (e *epoch) commit(id plumbing.Hash) (commit, error) {
-	var c commit
-	typ, raw, err := e.store.Read(id)
-	if err != nil {
-		return c, err
-	}
-	if typ != plumbing.CommitObject {
-		return c, fmt.Errorf("it is a %s", typ)
-	}
-	var tree plumbing.Hash
-	for line := range bytes.Lines(raw) {
-		key, v, _ := bytes.Cut(bytes.TrimRight(line, "\n"), []byte(" "))
-		if len(key) == 0 {
-			break
-		}
-		switch string(key) {
-		case "tree":
-			tree = plumbing.NewHash(string(v))
-		case "parent":
-			if c.parent.IsZero() {
-				c.parent = plumbing.NewHash(string(v))
-			}
-		case "committer":
-			f := bytes.Fields(v[bytes.LastIndexByte(v, '>')+1:])
-			if len(f) > 0 {
-				if sec, err := strconv.ParseInt(string(f[0]), 10, 64); err == nil {
-					c.when = time.Unix(sec, 0).UTC()
-				}
-			}
-		}
-	}
-	typ, raw, err = e.store.Read(tree)
-	if err != nil {
-		return c, err
-	}
-	if typ != plumbing.TreeObject {
-		return c, fmt.Errorf("its tree %s is a %s", tree, typ)
-	}
-	for len(raw) > 0 {
-		mode, rest, ok := bytes.Cut(raw, []byte{0})
-		if !ok || len(rest) < 20 {
-			return c, fmt.Errorf("its tree %s is cut off", tree)
-		}
-		_, name, _ := bytes.Cut(mode, []byte(" "))
-		switch string(name) {
-		case "m":
-			copy(c.mail[:], rest)
-		case "d":
-			copy(c.removed[:], rest)
-		}
-		raw = rest[20:]
-	}
-	return c, nil
-}
-
 // stored is a mail of an epoch.
 type stored struct {
-	epoch *epoch
+	epoch *epoch.Epoch
 	mail  plumbing.Hash
 }
 
 // read gives the mail, or the problem with it.
 func (s stored) read() (*mbox.Message, *mbox.Problem, error) {
-	position := s.epoch.dir + ": mail " + s.mail.String()[:12]
-	_, raw, err := s.epoch.store.Read(s.mail)
+	position := s.epoch.Dir + ": mail " + s.mail.String()[:12]
+	_, raw, err := s.epoch.Read(s.mail)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", position, err)
 	}
