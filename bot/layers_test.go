@@ -87,7 +87,10 @@ var layer = map[string]int{
 	"bot/part":                   41,
 	"bot/work/slot":              49, // the parts of bot/work that know no task
 	"bot/work/mirror":            49,
-	"bot/github":                 40,
+	"bot/github/api":             46, // the parts of bot/github: the way there
+	"bot/github/mirror":          46, // git
+	"bot/github/comment":         46, // text
+	"bot/github":                 48,
 	"bot/watch":                  50,
 	"bot/watch/sender":           45, // who sent a mail
 	"bot/watch/command":          45, // what a mail asks for

@@ -1,0 +1,95 @@
+package github
+
+import (
+	"slices"
+	"strings"
+)
+
+// command is what a comment asks for.
+type command struct {
+	Stop       bool     `json:"stop,omitempty"`
+	Benchmarks []string `json:"benchmarks,omitempty"` // nil: the whole suite
+}
+
+// word begins a line that is a command.
+const word = "/bench"
+
+const (
+	maxBenchmarks = 20
+	maxName       = 100 // bytes of a benchmark's name
+	maxComment    = 64 << 10
+)
+
+// parseCommand finds the first command in a comment's Markdown: a line that
+// begins with /bench, outside of code blocks. Quoted lines begin with > and are
+// none. A line whose arguments cannot be names of benchmarks is no command.
+func parseCommand(body string) (command, bool) {
+	if len(body) > maxComment {
+		body = body[:maxComment]
+	}
+	fence := "" // that ends the code block we are in
+	for line := range strings.Lines(body) {
+		line = strings.TrimRight(line, "\r\n")
+		inner := strings.TrimLeft(line, " ")
+		if indent := len(line) - len(inner); indent <= 3 {
+			mark := inner[:len(inner)-len(strings.TrimLeft(inner, inner[:min(1, len(inner))]))]
+			if len(mark) >= 3 && (mark[0] == '`' || mark[0] == '~') {
+				switch {
+				case fence == "":
+					fence = mark
+				case mark[0] == fence[0] && len(mark) >= len(fence) && strings.TrimSpace(inner) == mark:
+					fence = ""
+				}
+				continue
+			}
+		}
+		if fence != "" {
+			continue
+		}
+		rest, ok := strings.CutPrefix(line, word)
+		if !ok || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+			continue
+		}
+		args := strings.Fields(rest)
+		if len(args) == 1 && args[0] == "stop" {
+			return command{Stop: true}, true
+		}
+		if len(args) > maxBenchmarks || slices.ContainsFunc(args, func(a string) bool { return !isName(a) }) {
+			continue
+		}
+		if len(args) == 0 {
+			args = nil
+		}
+		return command{Benchmarks: args}, true
+	}
+	return command{}, false
+}
+
+// isName says whether s can be a benchmark, or one with values of its
+// parameters: printable ASCII without what a shell, a page or Markdown reads as
+// its own.
+func isName(s string) bool {
+	if s == "" || len(s) > maxName || s[0] == '-' {
+		return false
+	}
+	for _, r := range s {
+		if r <= ' ' || r > '~' || strings.ContainsRune("`\"'<>&|;$*?!\\()@{}", r) {
+			return false
+		}
+	}
+	return true
+}
+
+// isLogin says whether s can be the name of a user, as a part of a path.
+func isLogin(s string) bool {
+	s = strings.TrimSuffix(s, "[bot]")
+	if s == "" || len(s) > 100 {
+		return false
+	}
+	for _, r := range s {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,421 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/go-github/v62/github"
+
+	"patchbench/bot/github/api"
+	"patchbench/bot/github/comment"
+	"patchbench/config/service"
+	"patchbench/mbox"
+	"patchbench/store"
+)
+
+// pull is a pull request as GitHub shows it now, with what we know of it.
+type pull struct {
+	*github.PullRequest
+	client  *api.Repo
+	repo    string // as in the service's file
+	set     service.Repository
+	project *service.Project
+	tasks   []store.Task // the newest first
+}
+
+func (p *pull) ref() string { return ref(p.repo, p.GetNumber()) }
+
+func (p *pull) head() string { return p.GetHead().GetSHA() }
+
+// newest is the newest task for a commit, nil for none.
+func (p *pull) newest(head string) *store.Task {
+	for i := range p.tasks {
+		if p.tasks[i].Content == head {
+			return &p.tasks[i]
+		}
+	}
+	return nil
+}
+
+// live are the keys of tasks that have not ended.
+func (p *pull) live() (keys []string) {
+	for _, t := range p.tasks {
+		if isLive(t.State) {
+			keys = append(keys, t.Key)
+		}
+	}
+	return keys
+}
+
+func isLive(s store.State) bool { return s == store.Held || s == store.Queued || s == store.Running }
+
+// handle does what a hint asks for.
+func (c *Client) handle(ctx context.Context, h hint) error {
+	p, err := c.pull(ctx, h)
+	if err != nil || p == nil {
+		return err
+	}
+	if p.GetState() == "closed" {
+		err = c.close(ctx, p)
+	} else {
+		switch h.Kind {
+		case changed:
+			err = c.changed(ctx, p)
+		case commanded:
+			err = c.command(ctx, p, h)
+		case rerun:
+			err = c.rerun(ctx, p, h)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return c.show(ctx, p.ref())
+}
+
+// pull asks GitHub for the pull request of a hint; nil if it is not ours any more.
+func (c *Client) pull(ctx context.Context, h hint) (*pull, error) {
+	a, g, err := c.api()
+	if err != nil {
+		return nil, err
+	}
+	name, set, ours := repository(g, h.Repo)
+	if !ours {
+		return nil, nil
+	}
+	p := &pull{repo: name, set: set, project: c.cfg().ProjectOf(set.Project)}
+	if p.project == nil {
+		return nil, fmt.Errorf("github: repository %s: no project %s in the service's file", name, set.Project)
+	}
+	if p.client, err = a.Repo(ctx, name); err != nil {
+		return nil, err
+	}
+	p.PullRequest, _, err = p.client.PullRequests.Get(ctx, p.client.Owner, p.client.Name, h.Number)
+	if err != nil {
+		return nil, fmt.Errorf("read pull request %s: %w", ref(name, h.Number), err)
+	}
+	if p.GetNumber() != h.Number || !isCommit(p.head()) {
+		return nil, fmt.Errorf("read pull request %s: the answer is none: number %d, head %.50q", ref(name, h.Number), p.GetNumber(), p.head())
+	}
+	p.tasks, err = c.st.Tasks(ctx, store.TaskFilter{Kind: store.KindPull, Ref: p.ref(), Limit: 100})
+	return p, err
+}
+
+func isCommit(s string) bool {
+	return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// close ends what runs for a pull request that is closed.
+func (c *Client) close(ctx context.Context, p *pull) error {
+	why := "the pull request was closed"
+	if p.GetMerged() {
+		why = "the pull request was merged"
+	}
+	return c.end(ctx, p, store.Stopped, why)
+}
+
+// end ends all that runs for a pull request.
+func (c *Client) end(ctx context.Context, p *pull, to store.State, why string) error {
+	for _, t := range p.tasks {
+		if !isLive(t.State) {
+			continue
+		}
+		if err := c.st.End(ctx, t.ID, to, why); err != nil {
+			return err
+		}
+		c.o.Log.Info("github: run ended", "pull", p.ref(), "task", t.ID, "why", why)
+	}
+	return nil
+}
+
+// changed looks whether the head may run, and puts an end to the runs of others.
+func (c *Client) changed(ctx context.Context, p *pull) error {
+	head := p.head()
+	at := p.newest(head)
+	if at != nil && at.State != store.Superseded && at.State != store.Held {
+		return c.endOthers(ctx, p, head)
+	}
+	why, err := c.approved(ctx, p)
+	if err != nil {
+		return err
+	}
+	switch {
+	case why != "" && at != nil && at.State == store.Held:
+		if err := c.st.Release(ctx, at.ID, why); err != nil {
+			return err
+		}
+		return c.endOthers(ctx, p, head)
+	case at != nil && at.State == store.Held:
+		return c.endOthers(ctx, p, head)
+	case why != "":
+		return c.decide(ctx, p, run{state: store.Queued, why: why})
+	case len(p.tasks) == 0:
+		return nil // nobody asked
+	}
+	return c.decide(ctx, p, run{state: store.Held, why: "pushed after what was approved"})
+}
+
+// endOthers supersedes what runs for other commits than head.
+func (c *Client) endOthers(ctx context.Context, p *pull, head string) error {
+	others := *p
+	others.tasks = slices.DeleteFunc(slices.Clone(p.tasks), func(t store.Task) bool { return t.Content == head })
+	return c.end(ctx, &others, store.Superseded, "a newer commit is the head")
+}
+
+// approved says why the head may run without a command, "" if it may not.
+func (c *Client) approved(ctx context.Context, p *pull) (why string, err error) {
+	author := p.GetUser().GetLogin()
+	if slices.ContainsFunc(p.set.Trusted, func(t string) bool { return strings.EqualFold(t, author) }) {
+		return "its author is trusted", nil
+	}
+	if p.set.Label == "" || !slices.ContainsFunc(p.Labels, func(l *github.Label) bool { return strings.EqualFold(l.GetName(), p.set.Label) }) {
+		return "", nil
+	}
+	who, at, err := c.labelled(ctx, p)
+	if err != nil || at.IsZero() {
+		return "", err
+	}
+	if p.pushedSince(at) {
+		c.o.Log.Info("github: pushed after the label", "pull", p.ref(), "head", p.head())
+		return "", nil
+	}
+	return "labelled by " + who, nil
+}
+
+// maxPages bounds how far back a list is read.
+const maxPages = 30
+
+// labelled tells who put the label on last, and when; zero if that is not known.
+func (c *Client) labelled(ctx context.Context, p *pull) (who string, at time.Time, err error) {
+	opts := &github.ListOptions{PerPage: 100}
+	for range maxPages {
+		events, res, err := p.client.Issues.ListIssueEvents(ctx, p.client.Owner, p.client.Name, p.GetNumber(), opts)
+		if err != nil {
+			return "", at, fmt.Errorf("list the events of pull request %s: %w", p.ref(), err)
+		}
+		for _, e := range events {
+			if e.GetEvent() == "labeled" && strings.EqualFold(e.GetLabel().GetName(), p.set.Label) && !e.GetCreatedAt().Before(at) {
+				who, at = e.GetActor().GetLogin(), e.GetCreatedAt().Time
+			}
+		}
+		if res.NextPage == 0 {
+			break
+		}
+		opts.Page = res.NextPage
+	}
+	return who, at, nil
+}
+
+// pushedSince says whether the head may have come after a time. Who can push to
+// the repository itself could have approved as well.
+func (p *pull) pushedSince(at time.Time) bool {
+	from := p.GetHead().GetRepo()
+	if from == nil || from.GetID() != 0 && from.GetID() == p.GetBase().GetRepo().GetID() {
+		return false // a fork that is gone is not pushed to
+	}
+	return from.PushedAt == nil || !from.GetPushedAt().Before(at)
+}
+
+// run is what to decide about the head.
+type run struct {
+	state      store.State
+	why        string
+	benchmarks []string
+	suffix     string // of the key, where the head has a task already
+}
+
+// decide makes the head's task, which supersedes what else runs for the pull
+// request.
+func (c *Client) decide(ctx context.Context, p *pull, r run) error {
+	head := p.head()
+	key := p.ref() + "@" + head
+	if r.suffix == "" && p.newest(head) != nil {
+		r.suffix = strconv.FormatInt(p.tasks[0].ID, 10)
+	}
+	if r.suffix != "" {
+		key += "!" + r.suffix
+	}
+	supersede := p.live()
+	before := ""
+	if len(p.tasks) > 0 {
+		before = p.tasks[0].Key
+	}
+	title := p.GetTitle()
+	if len(title) > 500 {
+		title = strings.ToValidUTF8(title[:500], "")
+	}
+	author := p.GetUser().GetLogin()
+	t, fresh, err := c.st.Decide(ctx, store.Decision{
+		Supersede: slices.DeleteFunc(supersede, func(k string) bool { return k == key }),
+		Task: store.Task{
+			Key: key, Kind: store.KindPull, Project: p.project.Name, Class: p.project.Class, Ref: p.ref(),
+			Title: title, Author: mbox.Address{Name: author}, Content: head, State: r.state, Reason: r.why,
+			Created: c.o.Now().UTC(), Supersedes: before,
+			Payload: store.EncodePayload(store.PullPayload{
+				Repo: p.repo, Number: p.GetNumber(), Head: head, Base: p.GetBase().GetSHA(), BaseRef: p.GetBase().GetRef(),
+				Title: title, Author: author, URL: p.GetHTMLURL(), Benchmarks: r.benchmarks,
+				Installation: p.client.Installation, Supersedes: before,
+			}),
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if fresh {
+		c.o.Log.Info("github: decided", "pull", p.ref(), "head", head, "task", t.ID, "state", string(t.State), "why", r.why)
+	}
+	return nil
+}
+
+// command does what somebody wrote, if he may.
+func (c *Client) command(ctx context.Context, p *pull, h hint) error {
+	// What became of a command is kept, as the task that it made may be
+	// superseded when it comes again.
+	done := "github:command:" + p.repo + ":" + h.ID
+	if was, err := c.st.Value(ctx, done); err != nil || was != "" {
+		return err
+	}
+	may, err := c.mayWrite(ctx, p, h.Login)
+	if err != nil {
+		return err
+	}
+	outcome := "refused"
+	switch {
+	case !may:
+		c.o.Log.Info("github: command of somebody without write access", "pull", p.ref(), "login", h.Login)
+	case h.Command.Stop:
+		outcome = "done"
+		err = c.end(ctx, p, store.Stopped, "stopped by "+h.Login)
+	default:
+		outcome = "done"
+		err = c.ask(ctx, p, h, "c"+h.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return c.st.SetValue(ctx, done, outcome)
+}
+
+// rerun runs the head again for somebody who may ask for that.
+func (c *Client) rerun(ctx context.Context, p *pull, h hint) error {
+	if h.Head != p.head() {
+		c.o.Log.Info("github: asked to run a commit that is not the head", "pull", p.ref(), "commit", h.Head)
+		return nil
+	}
+	may, err := c.mayWrite(ctx, p, h.Login)
+	if err != nil || !may {
+		return err
+	}
+	return c.ask(ctx, p, h, "r"+h.ID)
+}
+
+// ask runs the head for somebody who may approve it; suffix is that of the key
+// if it ran before.
+func (c *Client) ask(ctx context.Context, p *pull, h hint, suffix string) error {
+	at := p.newest(p.head())
+	if h.Kind == commanded && p.pushedSince(h.At) {
+		if at != nil && isLive(at.State) {
+			return c.endOthers(ctx, p, p.head()) // held, or approved otherwise
+		}
+		return c.decide(ctx, p, run{state: store.Held, why: "the branch was pushed to after " + h.Login + " approved it; approve it once more"})
+	}
+	why := "asked for by " + h.Login
+	if at == nil {
+		return c.decide(ctx, p, run{state: store.Queued, why: why, benchmarks: h.Command.Benchmarks})
+	}
+	if isLive(at.State) {
+		full, err := c.st.Task(ctx, at.ID)
+		if err != nil {
+			return err
+		}
+		var before store.PullPayload
+		if err := store.DecodePayload(full.Payload, &before); err != nil {
+			return err
+		}
+		if slices.Equal(before.Benchmarks, h.Command.Benchmarks) {
+			if at.State == store.Held {
+				if err := c.st.Release(ctx, at.ID, why); err != nil {
+					return err
+				}
+			}
+			return c.endOthers(ctx, p, p.head())
+		}
+	}
+	return c.decide(ctx, p, run{state: store.Queued, why: why, benchmarks: h.Command.Benchmarks, suffix: suffix})
+}
+
+// mayWrite asks GitHub whether somebody has write access.
+func (c *Client) mayWrite(ctx context.Context, p *pull, login string) (bool, error) {
+	if !isLogin(login) {
+		return false, nil
+	}
+	level, _, err := p.client.Repositories.GetPermissionLevel(ctx, p.client.Owner, p.client.Name, login)
+	if fault, _ := api.FaultOf(err); fault == api.Missing {
+		return false, nil // no such user
+	} else if err != nil {
+		return false, fmt.Errorf("ask for the rights of %s on %s: %w", login, p.repo, err)
+	}
+	return level.GetPermission() == "write" || level.GetPermission() == "admin", nil
+}
+
+// show puts the state of the newest task into the outbox, unless that is an
+// evaluation, which the worker put there with its report.
+func (c *Client) show(ctx context.Context, ref string) error {
+	t, err := c.latest(ctx, ref)
+	if err != nil || t == nil || t.State == store.Done || t.State == store.Failed {
+		return err
+	}
+	var p store.PullPayload
+	if err := store.DecodePayload(t.Payload, &p); err != nil {
+		return err
+	}
+	return c.st.PutNotice(ctx, *c.notice(p, comment.Standing(c.about(t), t.State, detail(t))))
+}
+
+// latest is the newest task of a pull request with its payload, nil for none.
+func (c *Client) latest(ctx context.Context, ref string) (*store.Task, error) {
+	tasks, err := c.st.Tasks(ctx, store.TaskFilter{Kind: store.KindPull, Ref: ref, Limit: 1})
+	if err != nil || len(tasks) == 0 {
+		return nil, err
+	}
+	return c.st.Task(ctx, tasks[0].ID)
+}
+
+// pullOf finds the pull request whose head a commit is or was; 0 for none.
+func (c *Client) pullOf(ctx context.Context, repo, head string) (int, error) {
+	tasks, err := c.st.Tasks(ctx, store.TaskFilter{Kind: store.KindPull, Limit: 1000})
+	for _, t := range tasks {
+		if text, ok := strings.CutPrefix(t.Ref, repo+"#"); ok && t.Content == head {
+			return strconv.Atoi(text)
+		}
+	}
+	return 0, err
+}
+
+// detail is what there is to say of a task's state.
+func detail(t *store.Task) string {
+	switch t.State {
+	case store.Queued:
+		return ""
+	case store.Running:
+		return t.Progress
+	}
+	return t.Reason
+}
+
+// about is what texts say of a task.
+func (c *Client) about(t *store.Task) comment.About {
+	return comment.About{Key: t.Key, Head: t.Content, Started: t.Started, Now: c.o.Now().UTC(), URL: c.page(t.Evaluation)}
+}
+
+// page is the address of an evaluation's page, "" if there is none.
+func (c *Client) page(id string) string {
+	if w := c.cfg().Web; w != nil && w.URL != "" && id != "" {
+		return w.URL + "/evaluations/" + id
+	}
+	return ""
+}

@@ -1,0 +1,413 @@
+package github
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-github/v62/github"
+
+	"patchbench/bot/github/api"
+	"patchbench/bot/github/comment"
+	"patchbench/store"
+)
+
+// notice is a text as it lies in the outbox.
+func (c *Client) notice(p store.PullPayload, t comment.Text) *store.Notice {
+	n := &store.Notice{Repo: p.Repo, Number: p.Number, Head: p.Head, Comment: t.Comment}
+	if t.Check.Status != "" {
+		text, err := json.Marshal(t.Check)
+		if err != nil {
+			panic(fmt.Sprintf("encode a check run: %v", err)) // it holds texts and times
+		}
+		n.Check = string(text)
+	}
+	return n
+}
+
+// Running is the notice that a run has come as far as progress.
+func (c *Client) Running(p store.PullPayload, progress string) *store.Notice {
+	return c.notice(p, comment.Standing(comment.About{Head: p.Head, Now: c.o.Now().UTC()}, store.Running, progress))
+}
+
+// Failed is the notice that we could not find out, and why.
+func (c *Client) Failed(p store.PullPayload, why string) *store.Notice {
+	return c.notice(p, comment.Standing(comment.About{Head: p.Head, Now: c.o.Now().UTC()}, store.Failed, why))
+}
+
+// Render is the notice that tells of an evaluation. One that was made without a
+// sandbox is not told of.
+func (c *Client) Render(e *store.Evaluation, p store.PullPayload) (*store.Notice, error) {
+	if e.Unsafe {
+		return nil, fmt.Errorf("evaluation %s was measured without a sandbox: it is not published", e.ID)
+	}
+	policy := ""
+	if g := c.cfg().GitHub; g != nil {
+		_, r, _ := repository(g, p.Repo)
+		policy = r.Policy
+	}
+	about := comment.About{Head: p.Head, Started: e.Created, Now: c.o.Now().UTC(), URL: c.page(e.ID)}
+	return c.notice(p, comment.Report(e, about, policy)), nil
+}
+
+// maxDeliveries is how often a notice is tried; with an hour between, for two days.
+const maxDeliveries = 60
+
+// betweenProgress is how long a comment stands before another progress replaces
+// it: GitHub counts each change against a limit.
+const betweenProgress = 30 * time.Second
+
+// Deliver makes a pull request's comment and check run what a notice says, and
+// writes into the notice what came of it: Sent when there is nothing more to do,
+// else when to try again, and why. The error is for the log; whether it comes
+// again is in the notice. One notice must not be delivered twice at once.
+//
+// What stands there is found again by its marker and our own name, so that a
+// crash before the notice is kept makes no second one.
+func (c *Client) Deliver(ctx context.Context, n *store.Notice) error {
+	// What waits or runs may be another by now than when the notice was written.
+	settled, err := c.deliver(ctx, n)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	now := c.o.Now().UTC()
+	fault, until := worst(err)
+	n.Reason = ""
+	if err != nil {
+		n.Reason = err.Error()
+		err = fmt.Errorf("deliver to pull request %s: %w", ref(n.Repo, n.Number), err)
+	}
+	give := maxDeliveries
+	switch fault {
+	case api.None:
+		give = 0
+	case api.Refused:
+		give = 0
+	case api.Missing:
+		give = maxMissing
+	case api.Limited:
+		n.Next = until
+		return err
+	}
+	if n.Attempts++; n.Attempts < give {
+		n.Next = now.Add(pause(n.Attempts, longestDelivery))
+		return err
+	}
+	n.Attempts, n.Sent, n.Next = 0, n.Seq, time.Time{}
+	if !settled {
+		n.Next = now.Add(betweenProgress)
+	}
+	return err
+}
+
+// worst is the fault that decides what becomes of several.
+func worst(err error) (fault api.Fault, until time.Time) {
+	list := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		list = joined.Unwrap()
+	}
+	order := []api.Fault{api.None, api.Refused, api.Missing, api.Denied, api.Temporary, api.Limited}
+	for _, e := range list {
+		f, u := api.FaultOf(e)
+		if errors.As(e, new(*lockedError)) {
+			f = api.Refused
+		}
+		if slices.Index(order, f) > slices.Index(order, fault) {
+			fault, until = f, u
+		}
+	}
+	return fault, until
+}
+
+// deliver does what Deliver says; settled is false if more is to come.
+func (c *Client) deliver(ctx context.Context, n *store.Notice) (settled bool, err error) {
+	a, g, err := c.api()
+	if err != nil {
+		return false, err
+	}
+	if _, _, ours := repository(g, n.Repo); !ours {
+		return true, nil // taken out of the service's file
+	}
+	text, err := c.current(ctx, n)
+	if err != nil {
+		return false, err
+	}
+	r, err := a.Repo(ctx, n.Repo)
+	if err != nil {
+		return false, err
+	}
+	if err := c.comment(ctx, a, r, n, text.Comment); err != nil {
+		if errors.As(err, new(*api.LimitError)) {
+			return false, err
+		}
+		return true, errors.Join(err, c.check(ctx, a, r, n, text.Check))
+	}
+	return text.Check.Status == "" || text.Check.Status == comment.CheckCompleted, c.check(ctx, a, r, n, text.Check)
+}
+
+// current is what should stand at the pull request: what the notice says, unless
+// the store knows better by now.
+func (c *Client) current(ctx context.Context, n *store.Notice) (comment.Text, error) {
+	text := comment.Text{Comment: n.Comment}
+	if n.Check != "" {
+		if err := json.Unmarshal([]byte(n.Check), &text.Check); err != nil {
+			return text, fmt.Errorf("read the check run: %w", err)
+		}
+	}
+	tasks, err := c.st.Tasks(ctx, store.TaskFilter{Kind: store.KindPull, Ref: ref(n.Repo, n.Number), Limit: 50})
+	if err != nil || len(tasks) == 0 {
+		return text, err
+	}
+	t := &tasks[0]
+	final := text.Check.Status == comment.CheckCompleted
+	if ended := t.State == store.Done || t.State == store.Failed; !ended || !final || t.Content != n.Head {
+		text = comment.Standing(c.about(t), t.State, detail(t))
+		if t.State == store.Done {
+			e, err := c.st.Evaluation(ctx, t.Evaluation)
+			if err != nil {
+				return text, err
+			}
+			notice, err := c.Render(e, store.PullPayload{Repo: n.Repo, Number: n.Number, Head: t.Content})
+			if err != nil {
+				return text, err
+			}
+			text = comment.Text{Comment: notice.Comment}
+			if err := json.Unmarshal([]byte(notice.Check), &text.Check); err != nil {
+				return text, err
+			}
+		}
+		n.Head = t.Content
+	}
+	text.Check.Key = t.Key
+	earlier, err := c.earlier(ctx, tasks[1:])
+	text.Comment = comment.WithEarlier(text.Comment, earlier)
+	return text, err
+}
+
+// maxEarlier is how many runs before are listed.
+const maxEarlier = 10
+
+// earlier are the runs before that came to something.
+func (c *Client) earlier(ctx context.Context, tasks []store.Task) (list []comment.Earlier, err error) {
+	for _, t := range tasks {
+		if len(list) == maxEarlier {
+			break
+		}
+		if t.State != store.Done {
+			continue
+		}
+		e, err := c.st.Evaluation(ctx, t.Evaluation)
+		var gone *store.IDError
+		if errors.As(err, &gone) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		list = append(list, comment.Earlier{Head: t.Content, Outcome: string(e.Verdict), URL: c.page(e.ID)})
+	}
+	return list, nil
+}
+
+// comment makes our one comment say body.
+func (c *Client) comment(ctx context.Context, a *api.API, r *api.Repo, n *store.Notice, body string) error {
+	want := &github.IssueComment{Body: &body}
+	if n.CommentID != 0 {
+		_, _, err := r.Issues.EditComment(ctx, r.Owner, r.Name, n.CommentID, want)
+		if fault, _ := api.FaultOf(err); fault != api.Missing {
+			return wrap("edit the comment", err)
+		}
+		n.CommentID = 0 // somebody deleted it
+	}
+	ours, err := c.ours(ctx, a, r, n.Number)
+	if err != nil {
+		return err
+	}
+	if len(ours) == 0 {
+		made, _, err := r.Issues.CreateComment(ctx, r.Owner, r.Name, n.Number, want)
+		if err != nil {
+			if isLocked(err) {
+				return &lockedError{err}
+			}
+			return wrap("comment", err)
+		}
+		n.CommentID = made.GetID()
+		return nil
+	}
+	n.CommentID = ours[0]
+	if _, _, err := r.Issues.EditComment(ctx, r.Owner, r.Name, n.CommentID, want); err != nil {
+		return wrap("edit the comment", err)
+	}
+	for _, id := range ours[1:] {
+		// Two processes were at it, or an answer to an earlier try was lost.
+		if _, err := r.Issues.DeleteComment(ctx, r.Owner, r.Name, id); err != nil {
+			return wrap("delete a second comment", err)
+		}
+	}
+	return nil
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// ours finds our comments at a pull request, the oldest first.
+func (c *Client) ours(ctx context.Context, a *api.API, r *api.Repo, number int) (ids []int64, err error) {
+	login, err := a.Login(ctx)
+	if err != nil {
+		return nil, err
+	}
+	opts := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{PerPage: 100}}
+	for range maxPages {
+		list, res, err := r.Issues.ListComments(ctx, r.Owner, r.Name, number, opts)
+		if err != nil {
+			return nil, fmt.Errorf("list the comments: %w", err)
+		}
+		for _, m := range list {
+			if strings.EqualFold(m.GetUser().GetLogin(), login) && strings.HasPrefix(strings.TrimSpace(m.GetBody()), comment.Marker) {
+				ids = append(ids, m.GetID())
+			}
+		}
+		if res.NextPage == 0 {
+			break
+		}
+		opts.Page = res.NextPage
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// lockedError says that nobody may comment: asking again does not help.
+type lockedError struct{ err error }
+
+func (e *lockedError) Error() string {
+	return "the conversation is locked: unlock it, or let the App write there: " + e.err.Error()
+}
+
+func isLocked(err error) bool {
+	var plain *github.ErrorResponse
+	return errors.As(err, &plain) && plain.Response != nil && plain.Response.StatusCode == 403 && strings.Contains(plain.Message, "locked")
+}
+
+// theRun is what is known of the check run that was delivered last; it is kept
+// in a notice's CheckHead as text.
+type theRun struct {
+	Key       string `json:"key"`
+	Completed bool   `json:"completed,omitempty"`
+}
+
+// check makes the check run of the notice's head say what it should. Each task
+// has its own, as one that is completed cannot wait again.
+func (c *Client) check(ctx context.Context, a *api.API, r *api.Repo, n *store.Notice, want comment.Check) error {
+	if !a.IsApp() {
+		return nil // GitHub lets only Apps make check runs
+	}
+	var was theRun
+	if n.CheckHead != "" {
+		if err := json.Unmarshal([]byte(n.CheckHead), &was); err != nil {
+			return fmt.Errorf("read what is known of the check run: %w", err)
+		}
+	}
+	completed := want.Status == comment.CheckCompleted
+	if n.CheckID != 0 && (was.Key != want.Key || want.Status == "" || was.Completed && !completed) {
+		if !was.Completed {
+			if err := c.cancel(ctx, r, n.CheckID); err != nil {
+				return err
+			}
+		}
+		n.CheckID, n.CheckHead = 0, ""
+	}
+	if want.Status == "" {
+		return nil
+	}
+	if n.CheckID == 0 {
+		id, err := c.findCheck(ctx, a, r, n.Head, want.Key)
+		if err != nil {
+			return err
+		}
+		n.CheckID = id
+	}
+	output := &github.CheckRunOutput{Title: &want.Title, Summary: &want.Summary}
+	text := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	stamp := func(t time.Time) *github.Timestamp {
+		if t.IsZero() {
+			return nil
+		}
+		return &github.Timestamp{Time: t.UTC().Truncate(time.Second)}
+	}
+	if n.CheckID != 0 {
+		_, _, err := r.Checks.UpdateCheckRun(ctx, r.Owner, r.Name, n.CheckID, github.UpdateCheckRunOptions{
+			Name: comment.CheckName, Status: &want.Status, Conclusion: text(want.Conclusion), CompletedAt: stamp(want.Ended),
+			DetailsURL: text(want.DetailsURL), ExternalID: &want.Key, Output: output,
+		})
+		if fault, _ := api.FaultOf(err); fault != api.Missing {
+			if err == nil {
+				n.CheckHead = known(want.Key, completed)
+			}
+			return wrap("update the check run", err)
+		}
+		n.CheckID, n.CheckHead = 0, ""
+	}
+	made, _, err := r.Checks.CreateCheckRun(ctx, r.Owner, r.Name, github.CreateCheckRunOptions{
+		Name: comment.CheckName, HeadSHA: n.Head, Status: &want.Status, Conclusion: text(want.Conclusion),
+		StartedAt: stamp(want.Started), CompletedAt: stamp(want.Ended), DetailsURL: text(want.DetailsURL),
+		ExternalID: &want.Key, Output: output,
+	})
+	if err != nil {
+		return wrap("make the check run", err)
+	}
+	n.CheckID, n.CheckHead = made.GetID(), known(want.Key, completed)
+	return nil
+}
+
+func known(key string, completed bool) string {
+	text, err := json.Marshal(theRun{key, completed})
+	if err != nil {
+		panic(fmt.Sprintf("encode what is known of a check run: %v", err)) // a text and a bool
+	}
+	return string(text)
+}
+
+// cancel ends the check run of a task that will not be told of again.
+func (c *Client) cancel(ctx context.Context, r *api.Repo, id int64) error {
+	completed, cancelled := comment.CheckCompleted, "cancelled"
+	title, summary := "Superseded", "A newer run has taken the place of this one.\n"
+	_, _, err := r.Checks.UpdateCheckRun(ctx, r.Owner, r.Name, id, github.UpdateCheckRunOptions{
+		Name: comment.CheckName, Status: &completed, Conclusion: &cancelled,
+		CompletedAt: &github.Timestamp{Time: c.o.Now().UTC().Truncate(time.Second)},
+		Output:      &github.CheckRunOutput{Title: &title, Summary: &summary},
+	})
+	if fault, _ := api.FaultOf(err); fault == api.Missing {
+		return nil
+	}
+	return wrap("cancel the check run of an older commit", err)
+}
+
+// findCheck finds the check run of a task that is not completed, which was made
+// by a try whose answer was lost; 0 for none.
+func (c *Client) findCheck(ctx context.Context, a *api.API, r *api.Repo, head, key string) (int64, error) {
+	name, all := comment.CheckName, "all"
+	id := a.AppID()
+	opts := &github.ListCheckRunsOptions{CheckName: &name, Filter: &all, AppID: &id, ListOptions: github.ListOptions{PerPage: 100}}
+	list, _, err := r.Checks.ListCheckRunsForRef(ctx, r.Owner, r.Name, head, opts)
+	if err != nil {
+		return 0, fmt.Errorf("list the check runs of %.12s: %w", head, err)
+	}
+	for _, run := range list.CheckRuns {
+		if run.GetExternalID() == key && run.GetStatus() != comment.CheckCompleted {
+			return run.GetID(), nil
+		}
+	}
+	return 0, nil
+}

@@ -1,0 +1,172 @@
+package github
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/go-github/v62/github"
+
+	"patchbench/bot/github/api"
+)
+
+// place is how far polling has come in a repository.
+type place struct {
+	Pulls        time.Time `json:"pulls"` // all that changed before is known
+	PullsETag    string    `json:"pulls_etag,omitempty"`
+	Comments     time.Time `json:"comments"` // likewise
+	CommentsETag string    `json:"comments_etag,omitempty"`
+}
+
+// Poll asks GitHub once what is new in each repository. A repository that cannot
+// be asked is asked again the next time, from the same place; a new one begins
+// now: what was there before is not looked at.
+func (c *Client) Poll(ctx context.Context) {
+	a, g, err := c.api()
+	if err != nil {
+		c.o.Log.Error("github: not polled", "error", err)
+		return
+	}
+	names := make([]string, 0, len(g.Repositories))
+	for name := range g.Repositories {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		err := c.poll(ctx, a, name)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			continue
+		}
+		c.o.Log.Warn("github: not polled", "repository", name, "error", err)
+		switch fault, _ := api.FaultOf(err); fault {
+		case api.Limited:
+			return
+		case api.Missing, api.Denied:
+			a.Forget(name)
+		}
+	}
+}
+
+func (c *Client) poll(ctx context.Context, a *api.API, repo string) error {
+	key := "github:poll:" + repo
+	text, err := c.st.Value(ctx, key)
+	if err != nil {
+		return err
+	}
+	var at place
+	if text == "" {
+		now := c.o.Now().UTC().Truncate(time.Second)
+		at = place{Pulls: now, Comments: now}
+	} else if err := json.Unmarshal([]byte(text), &at); err != nil {
+		return fmt.Errorf("read how far polling came in %s: %w", repo, err)
+	}
+	r, err := a.Repo(ctx, repo)
+	if err != nil {
+		return err
+	}
+	pulls, err := c.changedPulls(ctx, r, repo, &at)
+	if err != nil {
+		return fmt.Errorf("list the pull requests of %s: %w", repo, err)
+	}
+	commands, err := c.newComments(ctx, r, repo, &at)
+	if err != nil {
+		return fmt.Errorf("list the comments of %s: %w", repo, err)
+	}
+	if err := c.queue.add(ctx, "", append(pulls, commands...)...); err != nil {
+		return err
+	}
+	after, err := json.Marshal(at)
+	if err != nil || string(after) == text {
+		return err
+	}
+	return c.st.SetValue(ctx, key, string(after))
+}
+
+// changedPulls lists the pull requests, closed ones too, that changed since.
+func (c *Client) changedPulls(ctx context.Context, r *api.Repo, repo string, at *place) (hints []hint, err error) {
+	newest, etag := at.Pulls, at.PullsETag
+	for page := 1; page <= maxPages; page++ {
+		var list []*github.PullRequest
+		q := url.Values{"state": {"all"}, "sort": {"updated"}, "direction": {"desc"}, "per_page": {"100"}, "page": {strconv.Itoa(page)}}
+		if page > 1 {
+			etag = ""
+		}
+		res, err := r.Get(ctx, fmt.Sprintf("repos/%s/%s/pulls?%s", r.Owner, r.Name, q.Encode()), etag, &list)
+		if api.NotModified(err) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if page == 1 {
+			at.PullsETag = res.Header.Get("ETag")
+		}
+		for _, p := range list {
+			when := p.GetUpdatedAt().Time
+			if when.Before(at.Pulls) {
+				page = maxPages
+				break
+			}
+			if when.After(newest) {
+				newest = when
+			}
+			if p.GetNumber() > 0 {
+				hints = append(hints, hint{Kind: changed, Repo: repo, Number: p.GetNumber()})
+			}
+		}
+		if res.NextPage == 0 {
+			break
+		}
+	}
+	slices.Reverse(hints)
+	at.Pulls = newest
+	return hints, nil
+}
+
+// newComments lists the commands in comments written since.
+func (c *Client) newComments(ctx context.Context, r *api.Repo, repo string, at *place) (hints []hint, err error) {
+	newest, etag := at.Comments, at.CommentsETag
+	for page := 1; page <= maxPages; page++ {
+		var list []*github.IssueComment
+		q := url.Values{"since": {at.Comments.Format(time.RFC3339)}, "sort": {"updated"}, "direction": {"asc"},
+			"per_page": {"100"}, "page": {strconv.Itoa(page)}}
+		if page > 1 {
+			etag = ""
+		}
+		res, err := r.Get(ctx, fmt.Sprintf("repos/%s/%s/issues/comments?%s", r.Owner, r.Name, q.Encode()), etag, &list)
+		if api.NotModified(err) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if page == 1 {
+			at.CommentsETag = res.Header.Get("ETag")
+		}
+		for _, m := range list {
+			if when := m.GetUpdatedAt().Time; when.After(newest) {
+				newest = when
+			}
+			// An edited comment is as old as it is: who approved read another text.
+			if m.GetCreatedAt().Before(at.Comments) {
+				continue
+			}
+			number, err := strconv.Atoi(path.Base(m.GetIssueURL()))
+			if err != nil {
+				continue
+			}
+			hints = append(hints, commentHint(repo, number, m.GetID(), m.GetBody(), m.GetUser().GetLogin(), m.GetUser().GetType(), m.GetCreatedAt().Time)...)
+		}
+		if res.NextPage == 0 {
+			break
+		}
+	}
+	at.Comments = newest
+	return hints, nil
+}

@@ -1,0 +1,113 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"patchbench/bot/github/api"
+	"patchbench/bot/github/mirror"
+	"patchbench/mbox/tree"
+	"patchbench/store"
+)
+
+// Errors of Prepare that can be tested for. Others are of the network or the
+// disk, and worth another try.
+var (
+	// ErrPull says that the pull request itself cannot be evaluated.
+	ErrPull = errors.New("not evaluated")
+	// ErrMoved is an ErrPull: the head is another commit than the approved one.
+	ErrMoved = mirror.ErrMoved
+)
+
+// pullError is an ErrPull with its reason.
+type pullError struct{ err error }
+
+func (e *pullError) Error() string        { return "not evaluated: " + e.err.Error() }
+func (e *pullError) Unwrap() error        { return e.err }
+func (e *pullError) Is(target error) bool { return target == ErrPull }
+
+const (
+	// maxVersions is the most commits that are measured one by one.
+	maxVersions = 100
+	// fetchTime bounds a fetch; the first one takes in the whole history.
+	fetchTime = 30 * time.Minute
+)
+
+// Prepare brings a pull request's commits in and gives the repository and the
+// range that bot/eval takes: its first-parent line from where that left the base
+// branch to the approved head. The token stays in this process.
+func (c *Client) Prepare(ctx context.Context, p store.PullPayload) (repo, from, to string, err error) {
+	a, g, err := c.api()
+	if err != nil {
+		return "", "", "", err
+	}
+	name, _, ours := repository(g, p.Repo)
+	if !ours {
+		return "", "", "", &pullError{fmt.Errorf("repository %s is no longer in the service's file", p.Repo)}
+	}
+	r, err := a.Repo(ctx, name)
+	if err != nil {
+		return "", "", "", err
+	}
+	token, err := r.GitToken(ctx)
+	if err != nil {
+		return "", "", "", err
+	}
+	dir := filepath.Join(c.cfg().State, "github", strings.ToLower(r.Owner), strings.ToLower(r.Name)+".git")
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	want := mirror.Request{URL: a.GitURL(name), Token: token, Number: p.Number, Head: p.Head, Branch: p.BaseRef, Transport: a.Transport()}
+	base, err := mirror.Fetch(ctx, dir, want)
+	if errors.Is(err, mirror.ErrNoBranch) {
+		// A renamed branch takes its pull requests along.
+		if want.Branch, err = c.baseOf(ctx, r, p); err != nil {
+			return "", "", "", err
+		}
+		base, err = mirror.Fetch(ctx, dir, want)
+	}
+	switch {
+	case errors.Is(err, mirror.ErrMoved), errors.Is(err, mirror.ErrNoPull), errors.Is(err, mirror.ErrNoBranch):
+		return "", "", "", &pullError{err}
+	case err != nil:
+		return "", "", "", err
+	}
+	if err := measurable(ctx, dir, base, p.Head); err != nil {
+		return "", "", "", err
+	}
+	return dir, base, p.Head, nil
+}
+
+// baseOf asks for the base branch as it is called now.
+func (c *Client) baseOf(ctx context.Context, r *api.Repo, p store.PullPayload) (string, error) {
+	pull, _, err := r.PullRequests.Get(ctx, r.Owner, r.Name, p.Number)
+	if err != nil {
+		return "", fmt.Errorf("ask for the base branch of pull request %s: %w", ref(p.Repo, p.Number), err)
+	}
+	return pull.GetBase().GetRef(), nil
+}
+
+// measurable looks at the commits before anybody spends an hour on them.
+func measurable(ctx context.Context, dir, base, head string) error {
+	repo, err := tree.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	stack, err := repo.Range(ctx, base, head)
+	var input *tree.InputError
+	switch {
+	case errors.As(err, &input):
+		return &pullError{err}
+	case err != nil:
+		return err
+	case len(stack.Steps) == 0:
+		return &pullError{errors.New("it has no commits beside those of its base branch")}
+	case len(stack.Steps) > maxVersions:
+		return &pullError{fmt.Errorf("it has %d commits along the first parent; %d at most are measured one by one", len(stack.Steps), maxVersions)}
+	}
+	return nil
+}
