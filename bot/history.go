@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"patchbench/bench"
 	"patchbench/bot/report/history"
 	"patchbench/bot/report/html"
 	"patchbench/store"
@@ -36,10 +35,7 @@ func (c *historyCommand) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	if c.Metric == "" {
-		points = slices.DeleteFunc(points, func(p store.Point) bool { return !p.Tested })
-		if slices.ContainsFunc(points, isCPU) {
-			points = slices.DeleteFunc(points, func(p store.Point) bool { return !isCPU(p) })
-		}
+		points = history.Telling(points)
 	}
 	if len(points) == 0 {
 		if c.Metric != "" {
@@ -78,8 +74,6 @@ func metricsOf(points []store.Point) string {
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }
-
-func isCPU(p store.Point) bool { return p.Metric == bench.CPU.Name }
 
 // nothing says what there is instead: benchmarks of these names.
 func (c *historyCommand) nothing(path string, names []string) error {

@@ -24,6 +24,7 @@
 //	pressly/goose             schema migrations, as plain SQL files
 //	riverqueue/river          the queue, in the same database and the same transactions as the record
 //	vbauerster/mpb            progress bars; mattn/go-isatty tells a terminal
+//	prometheus/client_golang  metrics of the service
 //	prometheus/procfs         /proc: CPU, load, pressure
 //	golang.org/x/perf         reads and scales Go benchmark output as benchstat does
 //	gonum.org/v1/gonum        distributions and quantiles

@@ -53,6 +53,17 @@ type Change struct {
 	Verdict  bench.Verdict `json:"verdict"`
 }
 
+// Telling leaves of the points of all metrics those of cpu or, where it was not
+// measured, those of every tested metric. The slice is used again.
+func Telling(points []store.Point) []store.Point {
+	cpu := func(p store.Point) bool { return p.Metric == bench.CPU.Name }
+	points = slices.DeleteFunc(points, func(p store.Point) bool { return !p.Tested })
+	if slices.ContainsFunc(points, cpu) {
+		points = slices.DeleteFunc(points, func(p store.Point) bool { return !cpu(p) })
+	}
+	return points
+}
+
 // Tracks sorts points into tracks, by row and then by machine, and marks their
 // changes. margin is the relative change below which none is marked; 0 means 1 %.
 func Tracks(points []store.Point, margin float64) []Track {
