@@ -14,11 +14,19 @@ import (
 )
 
 type initCommand struct {
-	Repo  string `default:"." placeholder:"DIR" help:"The project's folder. Default: this folder."`
-	Force bool   `help:"Write over a suite that is there."`
+	Repo    string `default:"." placeholder:"DIR" help:"The project's folder. Default: this folder."`
+	Force   bool   `help:"Write over a suite that is there."`
+	Service bool   `help:"Write a service file instead, bot.toml, in DIR or this folder."`
+	Dir     string `arg:"" optional:"" placeholder:"DIR" help:"With --service: the folder to write to."`
 }
 
 func (c *initCommand) Run(t *terminal) error {
+	if c.Service {
+		return c.service(t)
+	}
+	if c.Dir != "" {
+		return usage(fmt.Errorf("%s: a folder is named with --repo, or with --service for a service file", c.Dir))
+	}
 	dir, err := filepath.Abs(c.Repo)
 	if err != nil {
 		return usage(err)
