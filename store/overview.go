@@ -39,6 +39,7 @@ type Listed struct {
 	Summary
 	Project string // "" if it was made by hand
 	Ref     string // of a pull request; "" for mail
+	Version int    // of the series; 0 if it was made by hand
 }
 
 // EvaluationFilter chooses evaluations; zero fields choose all.
@@ -77,7 +78,7 @@ func (s *Store) Evaluations(ctx context.Context, f EvaluationFilter) ([]Listed, 
 	var all []Listed
 	err := s.each(ctx, `
 		SELECT e.id, e.created, e.subject, e.suite, e.host, e.rounds, e.stopped, e.verdict, e.headline,
-			coalesce(t.project, ''), CASE t.kind WHEN 'pull' THEN t.ref ELSE '' END
+			coalesce(t.project, ''), CASE t.kind WHEN 'pull' THEN t.ref ELSE '' END, coalesce(t.version, 0)
 		FROM evaluations AS e
 		LEFT JOIN tasks AS t ON t.id = (SELECT max(id) FROM tasks WHERE evaluation = e.id AND evaluation <> '')
 		WHERE ($1 = '' OR t.project = $1) AND ($2 = '' OR e.verdict = $2)
@@ -86,7 +87,7 @@ func (s *Store) Evaluations(ctx context.Context, f EvaluationFilter) ([]Listed, 
 		func(scan func(...any) error) error {
 			var m Listed
 			var created string
-			err := scan(&m.ID, &created, &m.Subject, &m.Suite, &m.Host, &m.Rounds, &m.Stopped, &m.Verdict, &m.Headline, &m.Project, &m.Ref)
+			err := scan(&m.ID, &created, &m.Subject, &m.Suite, &m.Host, &m.Rounds, &m.Stopped, &m.Verdict, &m.Headline, &m.Project, &m.Ref, &m.Version)
 			m.Created, err = instant(created, err)
 			all = append(all, m)
 			return err

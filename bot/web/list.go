@@ -197,7 +197,7 @@ func entryOf(e store.Listed) entry {
 	if suite == e.Project {
 		suite = ""
 	}
-	out.About = about(e.Project, e.Ref, suite, e.Host, rounds, stopped)
+	out.About = about(version(e.Version), e.Project, e.Ref, suite, e.Host, rounds, stopped)
 	return out
 }
 
@@ -206,7 +206,7 @@ var order = []struct {
 	state       store.State
 	name, class string
 }{
-	{store.Running, "Running", ""}, {store.Queued, "Waiting for a worker", ""}, {store.Held, "Waiting for approval", "unclear"},
+	{store.Running, "Running", ""}, {store.Queued, "Waiting", ""}, {store.Held, "Held for approval", "unclear"},
 	{store.Done, "Done", "better"}, {store.Failed, "Failed", "worse"}, {store.Incomplete, "Incomplete", "unclear"},
 	{store.Stopped, "Stopped", ""}, {store.Superseded, "Superseded", ""}, {store.Ignored, "Ignored", ""},
 }
@@ -266,10 +266,6 @@ func taskOf(t *store.Task, class string) task {
 	if out.Title == "" {
 		out.Title = "(no title)"
 	}
-	version := ""
-	if t.Version > 1 {
-		version = fmt.Sprintf("v%d", t.Version)
-	}
 	author := t.Author.Name
 	if author == "" {
 		author = t.Author.Email
@@ -296,8 +292,16 @@ func taskOf(t *store.Task, class string) task {
 	if t.Kind == store.KindPull {
 		from = t.Ref
 	}
-	out.About = append(about(fmt.Sprintf("task %d", t.ID), version, author, from, t.Project, attempt), out.About...)
+	out.About = append(about(fmt.Sprintf("task %d", t.ID), version(t.Version), author, from, t.Project, attempt), out.About...)
 	return out
+}
+
+// version names a version of a series that is not the first.
+func version(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf("v%d", n)
 }
 
 func number(s string) (int64, error) {

@@ -213,17 +213,17 @@ func TestList(t *testing.T) {
 		save(t, st, "regression-of-13", "20261130-000001", 30)
 		save(t, st, "one-improvement", "20261130-000002", 20)
 		save(t, st, "build-failure", "20261130-000003", 10)
-		finish(t, st, store.Task{Key: "a", Kind: store.KindMail, Project: "git", Title: "one"}, "20261130-000001")
+		finish(t, st, store.Task{Key: "a", Kind: store.KindMail, Project: "git", Title: "one", Version: 3}, "20261130-000001")
 		finish(t, st, store.Task{Key: "b", Kind: store.KindPull, Project: "kit", Ref: "o/r#7", Title: "two"}, "20261130-000002")
 		for _, c := range []struct {
 			name, query string
 			want        []string // ids, the newest first
 			says        string
 		}{
-			{"all", "", []string{"3", "2", "1"}, "13 patches"[:0]},
+			{"all", "", []string{"3", "2", "1"}, ""},
 			{"a project's", "?project=git", []string{"1"}, ""},
 			{"a pull request's", "?project=kit", []string{"2"}, "o/r#7"},
-			{"worse ones", "?verdict=worse", []string{"1"}, "Worse:"},
+			{"worse ones", "?verdict=worse", []string{"1"}, "Worse: 8/13 makes hash 5.1 % slower (cpu) 2026-11-30 18:30 UTC v3 git kit bench1 20 rounds"},
 			{"better ones", "?verdict=better", []string{"2"}, "Better:"},
 			{"of both", "?verdict=better&project=git", nil, "No evaluation is like that."},
 			{"older than", "?before=20261130-000003", []string{"2", "1"}, "To the newest"},
