@@ -230,10 +230,10 @@ func (s *Store) NextLetter(ctx context.Context, now time.Time) (*Letter, error) 
 	return l, nil
 }
 
-// Settle keeps what became of a letter that was being sent: State (queued for
-// another try at Next, held, sent, failed or unknown), Reason, Next and To. It
-// gives ErrState if the letter is not being sent, or is so by another sender: l's
-// Attempts and Started tell, and stay as they were given.
+// Settle keeps what became of a letter that was being sent, or of which that was
+// unknown: State (queued for another try at Next, held, sent, failed or unknown),
+// Reason, Next and To. It gives ErrState if the letter is neither, or if another
+// sender has it: l's Attempts and Started tell, and stay as they were given.
 func (s *Store) Settle(ctx context.Context, l *Letter) error {
 	return s.do(ctx, fmt.Sprintf("settle letter %d", l.ID), func(tx *sql.Tx) error {
 		if !slices.Contains(letterEnds, l.State) {
@@ -249,7 +249,7 @@ func (s *Store) Settle(ctx context.Context, l *Letter) error {
 		}
 		result, err := tx.ExecContext(ctx, `
 			UPDATE letters SET state = $2, reason = $3, next = $4, recipients = $5, ended = $6
-			WHERE id = $1 AND state = 'sending' AND attempts = $7 AND started = $8`,
+			WHERE id = $1 AND state IN ('sending', 'unknown') AND attempts = $7 AND started = $8`,
 			l.ID, string(l.State), db.Text(l.Reason), stamp(l.Next), to, ended, l.Attempts, stamp(l.Started))
 		if err != nil {
 			return err
@@ -279,8 +279,9 @@ func (s *Store) letterState(ctx context.Context, tx *sql.Tx, id int64) (state Le
 // MoveLetter moves a letter by hand: approve (held to queued), hold, resend
 // (failed or unknown to queued), drop. It gives ErrState if the letter is in none
 // of the states from, or one from which there is no such way; a sent letter
-// is never queued again. A queued letter is due at once and has its attempts
-// counted anew.
+// is never queued again. A queued letter is due at once, has its attempts
+// counted anew, and is sent again to recipients who were refused, never to those
+// who have it.
 func (s *Store) MoveLetter(ctx context.Context, id int64, from []LetterState, to LetterState, why string) error {
 	return s.do(ctx, fmt.Sprintf("move letter %d to %s", id, to), func(tx *sql.Tx) error {
 		state, err := s.letterState(ctx, tx, id)
@@ -296,9 +297,31 @@ func (s *Store) MoveLetter(ctx context.Context, id int64, from []LetterState, to
 		}
 		if to == LetterQueued {
 			attempts = `0`
+			if err := askAgain(ctx, tx, id); err != nil {
+				return err
+			}
 		}
 		_, err = tx.ExecContext(ctx, `UPDATE letters SET state = $2, reason = $3, next = '', ended = $4, attempts = `+attempts+` WHERE id = $1`,
 			id, string(to), db.Text(why), ended)
 		return err
 	})
+}
+
+// askAgain forgets that recipients of a letter were refused.
+func askAgain(ctx context.Context, tx *sql.Tx, id int64) error {
+	l, err := scanLetter(tx.QueryRowContext(ctx, `SELECT `+letterColumns+` FROM letters WHERE id = $1`, id))
+	if err != nil {
+		return err
+	}
+	for i := range l.To {
+		if l.To[i].State == "failed" {
+			l.To[i] = Recipient{Address: l.To[i].Address}
+		}
+	}
+	to, err := recipients(l.To)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE letters SET recipients = $2 WHERE id = $1`, id, to)
+	return err
 }
