@@ -88,3 +88,10 @@ func Versions(replaces []int, i int) []int {
 	}
 	return list
 }
+
+// Complete says that none of the series' patches is missing.
+func (x *Index) Complete(i int) bool { return x.made.Complete(i) }
+
+// Filled says that the series has patches of another version, in place of those that
+// may be on their way.
+func (x *Index) Filled(i int) bool { return x.made.Filled(i) }

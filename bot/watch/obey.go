@@ -1,0 +1,321 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"patchbench/bot/watch/command"
+	"patchbench/bot/watch/sender"
+	"patchbench/config/service"
+	"patchbench/mbox"
+	"patchbench/mbox/series"
+	"patchbench/store"
+)
+
+// patience is how long a command waits for the series that it is about.
+const patience = 24 * time.Hour
+
+// obey does what the pending commands say, and keeps how far that is. A command
+// that is done twice, because the process died in between, does no more than once.
+func (w *Watcher) obey(ctx context.Context, heard orders, now time.Time) error {
+	var waiting []int64
+	for _, id := range heard.Pending {
+		mails, err := w.st.Mails(ctx, id-1, 1)
+		if err != nil {
+			return err
+		}
+		if len(mails) == 0 || mails[0].ID != id {
+			continue // forgotten meanwhile
+		}
+		wait, err := w.hear(ctx, &mails[0], now)
+		if err != nil {
+			return err
+		}
+		if wait {
+			waiting = append(waiting, id)
+		}
+	}
+	heard.Pending = waiting
+	if reflect.DeepEqual(heard, w.orders) {
+		return nil
+	}
+	text, err := json.Marshal(heard)
+	if err != nil {
+		return err
+	}
+	if err := w.st.SetValue(ctx, ordersName, string(text)); err != nil {
+		return err
+	}
+	w.orders = heard
+	return nil
+}
+
+// giver is a mail with commands, and who gives them.
+type giver struct {
+	m        *mbox.Message
+	received time.Time
+	name     string // for reasons
+}
+
+// hear does what a mail says; wait means that it is about a series that is not
+// decided yet. The commands of those who may not are logged and never answered.
+func (w *Watcher) hear(ctx context.Context, mail *store.Mail, now time.Time) (wait bool, err error) {
+	m, err := read(mail.Raw)
+	if err != nil || mail.Problem != "" {
+		return false, nil
+	}
+	cfg := w.cfg()
+	log := w.o.Log.With("mail", mail.ID, "message_id", m.ID)
+	if why := refusal(ctx, cfg, w.authentication(cfg), m, mail.Received, now); why != "" {
+		w.count(func(c *Counts) *int64 { return &c.Refused })
+		log.Info("command refused", "from", m.From.Email, "reason", why)
+		return false, nil
+	}
+	i, err := w.about(ctx, m)
+	if err != nil {
+		return false, err
+	}
+	x := w.collector.Index()
+	var task *store.Task
+	if i >= 0 {
+		if task, err = w.task(ctx, x.Messages(i)); err != nil {
+			return false, err
+		}
+	}
+	if task == nil {
+		if now.Sub(mail.Received) < patience {
+			return true, nil
+		}
+		log.Info("command is about no series that is known", "from", m.From.Email)
+		return false, nil
+	}
+	g := giver{m, mail.Received, quoted(m.From.Email)}
+	for n, line := range command.Find(m) {
+		switch line.Verb {
+		case command.Stop:
+			err = w.stop(ctx, i, g, store.Stopped, "stopped by "+g.name)
+		case command.Ignore:
+			err = w.ignore(ctx, i, g)
+		case command.Run:
+			err = w.rerun(ctx, cfg, i, task, g, n, line.Args, now)
+		default:
+			log.Info("unknown command", "from", m.From.Email, "command", line.Verb)
+		}
+		if err != nil {
+			return false, err
+		}
+		// The next line finds what this one has changed.
+		if task, err = w.task(ctx, x.Messages(i)); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// refusal says why the commands of a mail are not obeyed, "" if they are.
+func refusal(ctx context.Context, cfg *service.Config, auth sender.Options, m *mbox.Message, received, now time.Time) string {
+	if why := sender.Automatic(m); why != "" {
+		return "sent by a program (" + why + ")"
+	}
+	if !properID(m.ID) {
+		return "no Message-ID"
+	}
+	if !listed(cfg.Policy.Commands, m.From.Email) {
+		return "the sender may not give commands"
+	}
+	v := sender.Check(ctx, m, auth)
+	switch {
+	case !listed(cfg.Policy.Commands, v.Address):
+		return "From is not one address"
+	case !v.Known:
+		return "it is not known that the sender sent it: " + v.Why
+	case cfg.Policy.MaxAge > 0 && now.Sub(received) > cfg.Policy.MaxAge:
+		return "it is too old"
+	case cfg.Policy.MaxAge > 0 && received.Sub(m.Date).Abs() > cfg.Policy.MaxAge:
+		// A signature stays good: somebody may send a mail again.
+		return "its Date is not that of its arrival"
+	}
+	return ""
+}
+
+// about gives the series that a reply is about, -1 if none is known: that of the
+// nearest mail that it refers to, which may be a letter of ours.
+func (w *Watcher) about(ctx context.Context, m *mbox.Message) (int, error) {
+	var refs []string
+	for _, list := range [][]string{m.InReplyTo, m.References} {
+		for _, id := range slices.Backward(list) {
+			if len(refs) < 100 {
+				refs = appendNew(refs, []string{id})
+			}
+		}
+	}
+	x := w.collector.Index()
+	for k, i := range x.Holding(refs) {
+		if i >= 0 {
+			return i, nil
+		}
+		l, err := w.st.LetterByMessageID(ctx, refs[k])
+		if errors.Is(err, store.ErrNoLetter) {
+			continue
+		}
+		if err != nil {
+			return -1, err
+		}
+		t, err := w.st.Task(ctx, l.Task)
+		if errors.Is(err, store.ErrNoTask) {
+			continue
+		}
+		if err != nil {
+			return -1, err
+		}
+		if i := x.Holding([]string{t.Ref})[0]; i >= 0 {
+			return i, nil
+		}
+	}
+	return -1, nil
+}
+
+// stop ends what is going on for all versions of a series that came before the
+// command.
+func (w *Watcher) stop(ctx context.Context, i int, g giver, to store.State, why string) error {
+	x := w.collector.Index()
+	for _, k := range series.Versions(x.Replaces(), i) {
+		if first, _ := x.Waiting(k); first.After(g.received) && k != i {
+			continue
+		}
+		tasks, err := w.tasks(ctx, x.Messages(k))
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			if !active(t.State) {
+				continue
+			}
+			if err := w.st.End(ctx, t.ID, to, why); err != nil && !errors.Is(err, store.ErrState) {
+				return err
+			}
+			w.o.Log.Info("job was ended by mail", "job", t.ID, "series", t.Ref, "reason", why)
+		}
+	}
+	return nil
+}
+
+// ignore leaves a thread alone from now on.
+func (w *Watcher) ignore(ctx context.Context, i int, g giver) error {
+	why := "the thread is left alone, says " + g.name
+	x := w.collector.Index()
+	var ids []string
+	for _, k := range series.Versions(x.Replaces(), i) {
+		ids = append(ids, x.Messages(k)[0])
+	}
+	if refs := references(g.m); len(refs) > 0 {
+		ids = appendNew(ids, refs[:1]) // the thread's first mail
+	}
+	for _, id := range ids {
+		if err := w.st.SetValue(ctx, ignoreName(id), why); err != nil {
+			return err
+		}
+	}
+	return w.stop(ctx, i, g, store.Ignored, why)
+}
+
+// rerun approves a held series, or has one evaluated again, as a mail asks for; the
+// answer goes to whoever asked.
+func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *store.Task, g giver, n int, args string, now time.Time) error {
+	log := w.o.Log.With("message_id", g.m.ID, "series", task.Ref, "job", task.ID)
+	r, err := command.ParseRun(args, classes(cfg))
+	if err != nil {
+		log.Info("command is not understood", "from", g.m.From.Email, "reason", err)
+		return nil
+	}
+	switch {
+	case task.State == store.Held && r.Plain():
+		err := w.st.Release(ctx, task.ID, "approved by "+g.name)
+		if errors.Is(err, store.ErrState) {
+			return nil
+		}
+		log.Info("series was approved by mail", "from", g.m.From.Email)
+		return err
+	case r.Plain() && (task.State == store.Queued || task.State == store.Running):
+		log.Info("series is being evaluated already", "from", g.m.From.Email)
+		return nil
+	}
+	x := w.collector.Index()
+	s, err := x.Series(i)
+	if err != nil {
+		return err
+	}
+	f, err := w.gather(ctx, cfg, parts(&s, x.Messages(i)))
+	if err != nil {
+		return err
+	}
+	lists := f.lists(cfg)
+	if len(lists) == 0 || f.head == nil {
+		log.Info("series came through no list that is served: it cannot be evaluated", "from", g.m.From.Email)
+		return nil
+	}
+	l := lists[0]
+	for _, other := range lists {
+		if other.Address == task.List {
+			l = other
+		}
+	}
+	replaces := x.Replaces()
+	_, answers, err := w.thread(ctx, replaces, i, references(g.m))
+	if err != nil {
+		return err
+	}
+	if cfg.Policy.ThreadCap > 0 && answers >= cfg.Policy.ThreadCap {
+		log.Info("enough was said in this thread: command is not obeyed", "from", g.m.From.Email, "evaluations", answers)
+		return nil
+	}
+	p, err := w.payload(i, &s, f, l)
+	if err != nil {
+		return err
+	}
+	p.Branch, _ = wanted(l, &s)
+	p.Base, p.Benchmarks = r.Base, r.Benchmarks
+	if p.Previous, _, err = w.older(ctx, cfg, replaces, i, true); err != nil {
+		return err
+	}
+	p.Thread = store.Thread{MessageID: g.m.ID, Subject: g.m.Subject, References: references(g.m), Author: g.m.From, List: l.Address, Date: g.m.Date}
+	p.Quiet = false // somebody asked
+	d := store.Decision{Task: store.Task{
+		Key: "run:" + g.m.ID, Kind: store.KindMail, Project: l.Project, Class: r.Class, List: l.Address, Ref: task.Ref, Title: s.Subject,
+		Author: g.m.From, Version: s.Version, Content: contentOf(&s) + " " + strings.Join(strings.Fields(args), " "),
+		Payload: store.EncodePayload(p), State: store.Queued, Reason: "asked for by " + g.name, Created: now, Supersedes: p.Previous,
+	}}
+	if n > 0 {
+		d.Task.Key += fmt.Sprint(":", n+1)
+	}
+	if d.Task.Class == "" {
+		d.Task.Class = cfg.Worker.Class
+		if project := cfg.ProjectOf(l.Project); project != nil && project.Class != "" {
+			d.Task.Class = project.Class
+		}
+	}
+	if task.State == store.Held {
+		d.Supersede = []string{task.Key}
+	}
+	t, changed, err := w.st.Decide(ctx, d)
+	if err == nil && changed {
+		w.count(func(c *Counts) *int64 { return &c.Decisions })
+		w.o.Log.Info("series is evaluated as a mail asks", "job", t.ID, "series", t.Ref, "from", g.m.From.Email)
+	}
+	return err
+}
+
+// classes are the classes of machines that the service file names.
+func classes(cfg *service.Config) []string {
+	list := appendNew(nil, []string{cfg.Worker.Class})
+	for _, p := range cfg.Projects {
+		list = appendNew(list, []string{p.Class})
+	}
+	return list
+}

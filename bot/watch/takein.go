@@ -1,0 +1,207 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"patchbench/bot/letter"
+	"patchbench/bot/watch/command"
+	"patchbench/bot/watch/sender"
+	"patchbench/mbox"
+	"patchbench/mbox/series/keep"
+	"patchbench/mbox/series/patch"
+	"patchbench/mbox/source/feed"
+	"patchbench/store"
+)
+
+// TakeIn puts what a feed gives into the store until ctx ends; it then gives ctx's
+// error. Each batch is one transaction with its cursor. A mail that cannot be read
+// is stored with the reason, and goes no further. Each of notify hears what happens
+// to the feed.
+func TakeIn(ctx context.Context, st *store.Store, f feed.Feed, log *slog.Logger, notify ...func(feed.Event)) error {
+	name := f.Name()
+	cursor, err := st.Cursor(ctx, name)
+	if err != nil {
+		return err
+	}
+	take := func(ctx context.Context, b feed.Batch) error {
+		mails := make([]store.Mail, len(b.Mails))
+		for i, m := range b.Mails {
+			mails[i] = received(name, m)
+			if p := mails[i].Problem; p != "" {
+				log.Warn("mail cannot be read and is put aside", "feed", name, "mail", mails[i].Key, "problem", p)
+			}
+		}
+		n, err := st.TakeIn(ctx, name, b.Cursor, mails)
+		if err == nil && len(mails) > 0 {
+			log.Info("mail came in", "feed", name, "mails", len(mails), "new", n)
+		}
+		return err
+	}
+	return f.Follow(ctx, cursor, take, func(e feed.Event) {
+		if e.Err != nil {
+			log.Warn(e.Text, "feed", name, "err", e.Err)
+		} else {
+			log.Info(e.Text, "feed", name)
+		}
+		for _, hear := range notify {
+			hear(e)
+		}
+	})
+}
+
+// received makes a stored mail of a feed's.
+func received(source string, m feed.Mail) store.Mail {
+	out := store.Mail{Source: source, Received: m.Received, Raw: m.Raw}
+	one, err := read(m.Raw)
+	switch {
+	case m.Cut:
+		out.Problem = fmt.Sprintf("mail larger than %d MiB", mbox.MaxMail>>20)
+	case err != nil:
+		out.Problem = err.Error()
+	}
+	if one == nil {
+		// What the header says is enough to know the mail by.
+		one, _ = mbox.ParseHeader(m.Raw)
+	}
+	if one != nil && properID(one.ID) {
+		out.Key = one.ID
+	}
+	return out
+}
+
+// read decodes a mail. No input is known that makes that panic; one that does must
+// not end the service, again at each start.
+func read(raw []byte) (m *mbox.Message, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			m, err = nil, fmt.Errorf("decode mail: %v", p)
+		}
+	}()
+	return mbox.ParseMessage(raw, "")
+}
+
+// properID says that an id (without <>) can be referred to.
+func properID(id string) bool {
+	i := strings.LastIndexByte(id, '@')
+	return i > 0 && i < len(id)-1 && len(id) <= 250 &&
+		strings.IndexFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' }) < 0
+}
+
+// take takes one stored mail in, and says whether it holds commands.
+func (w *Watcher) take(ctx context.Context, mail *store.Mail) (orders bool, err error) {
+	w.count(func(c *Counts) *int64 { return &c.Mails })
+	fresh := mail.ID > w.orders.Seen // else it was taken before, and said so
+	position := fmt.Sprintf("mail %d", mail.ID)
+	problem := mail.Problem
+	var m *mbox.Message
+	if problem == "" {
+		if m, err = read(mail.Raw); err != nil {
+			problem = err.Error()
+		}
+	}
+	if problem != "" {
+		w.count(func(c *Counts) *int64 { return &c.Unreadable })
+		return false, w.collector.AddProblem(mbox.Problem{MessageID: mail.Key, Position: position, Error: problem})
+	}
+	m.Received, m.Position = mail.Received, position
+	if !properID(m.ID) {
+		m.ID = ""
+	}
+	if w.own(m) {
+		w.count(func(c *Counts) *int64 { return &c.Own })
+		return false, nil
+	}
+	if id, why := sender.Bounce(m); id != "" {
+		return false, w.bounced(ctx, id, why, fresh)
+	}
+	key := keep.Hash(mail.Key)
+	if _, seen := w.keys[key]; seen {
+		if other, err := w.collides(ctx, mail, m); err != nil {
+			return false, err
+		} else if other {
+			w.count(func(c *Counts) *int64 { return &c.Collisions })
+			if fresh {
+				w.o.Log.Warn("message-id collision: the mail that came first counts", "mail", mail.ID, "message_id", m.ID)
+			}
+			return false, nil
+		}
+	}
+	w.keys[key] = struct{}{}
+	if err := w.add(m); err != nil {
+		return false, err
+	}
+	return fresh && len(command.Find(m)) > 0, nil
+}
+
+// add gives a mail to the collector, which may panic as read may.
+func (w *Watcher) add(m *mbox.Message) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.o.Log.Error("mail cannot be understood and is put aside", "mail", m.Position, "message_id", m.ID, "err", p)
+			err = nil
+		}
+	}()
+	return w.collector.Add(m)
+}
+
+// own says that a mail is the bot's.
+func (w *Watcher) own(m *mbox.Message) bool {
+	from := ""
+	if smtp := w.cfg().SMTP; smtp != nil {
+		from = smtp.From.Email
+	}
+	return letter.Ours(m, w.o.Secret, from)
+}
+
+// bounced marks an own letter that came back.
+func (w *Watcher) bounced(ctx context.Context, id, why string, fresh bool) error {
+	l, err := w.st.LetterByMessageID(ctx, id)
+	if errors.Is(err, store.ErrNoLetter) || err == nil && !fresh {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w.count(func(c *Counts) *int64 { return &c.Bounces })
+	err = w.st.MoveLetter(ctx, l.ID, []store.LetterState{store.LetterSent, store.LetterUnknown}, store.LetterFailed, why)
+	if errors.Is(err, store.ErrState) {
+		err = nil // it is known, or was not sent: then the report is no report
+	} else if err == nil {
+		w.o.Log.Warn("a letter came back", "letter", l.ID, "message_id", id, "reason", why)
+	}
+	return err
+}
+
+// collides says that another mail with the same Message-ID came before, and holds
+// other patches. Copies that came through several lists do not collide.
+func (w *Watcher) collides(ctx context.Context, mail *store.Mail, m *mbox.Message) (bool, error) {
+	mails, err := w.st.MailsByKey(ctx, mail.Key)
+	if err != nil {
+		return false, err
+	}
+	for _, first := range mails {
+		if first.ID >= mail.ID {
+			break
+		}
+		if one, err := read(first.Raw); first.Problem == "" && err == nil {
+			return contents(one) != contents(m), nil
+		}
+	}
+	return false, nil
+}
+
+// contents tells two mails apart by what can be evaluated of them.
+func contents(m *mbox.Message) string {
+	out := ""
+	for _, f := range patch.Find(m, patch.Options{}).Patches {
+		out += f.Patch.Author.Email + "\x00" + f.Patch.Message + "\x00" + f.Patch.DiffSHA256 + "\x00"
+	}
+	if out == "" {
+		return patch.ParseSubject(m.Subject).Identity()
+	}
+	return out
+}
