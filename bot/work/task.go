@@ -151,11 +151,11 @@ func (j *job) settled(err error) error {
 	return err
 }
 
-// backoff is the pause behind the nth attempt: a minute, five, ...
+// backoff is the pause behind the nth attempt: a minute, four, ...
 func backoff(n int) time.Duration {
 	d := time.Minute
 	for range n - 1 {
-		d *= 5
+		d *= 4
 	}
 	return d
 }
@@ -222,9 +222,8 @@ func (j *job) open() error {
 // evaluation gives the task's evaluation: the one that is there, if it is complete,
 // the interrupted one continued, or a new one.
 func (j *job) evaluation(ctx context.Context) (*store.Evaluation, error) {
-	seed := seedOf(j.task.Key)
 	for n := uint64(0); ; n++ {
-		id := store.NewID(j.task.Created, rand.New(rand.NewPCG(seed, n)))
+		id := j.id(n)
 		before, err := j.st.Evaluation(ctx, id)
 		var none *store.IDError
 		switch {
@@ -232,7 +231,7 @@ func (j *job) evaluation(ctx context.Context) (*store.Evaluation, error) {
 			return j.measure(ctx, id, "")
 		case err != nil:
 			return nil, err
-		case before.Seed != seed%seeds:
+		case before.Seed != seedOf(j.task.Key)%seeds:
 			continue // the id is another's
 		case before.Stopped != store.StoppedInterrupted:
 			return before, nil
@@ -244,6 +243,11 @@ func (j *job) evaluation(ctx context.Context) (*store.Evaluation, error) {
 		}
 		j.log.Info("begun anew", "why", other)
 	}
+}
+
+// id is the nth that the task's evaluation may have.
+func (j *job) id(n uint64) string {
+	return store.NewID(j.task.Created, rand.New(rand.NewPCG(seedOf(j.task.Key), n)))
 }
 
 // seeds is the number of seeds, short enough to be typed.

@@ -82,9 +82,10 @@ type Pulls interface {
 
 // Worker evaluates the tasks of one class, on this machine.
 type Worker struct {
-	o   Options
-	st  *store.Store
-	cfg func() *service.Config
+	o    Options
+	st   *store.Store
+	cfg  func() *service.Config
+	poll time.Duration // how often the queue is asked
 }
 
 // New makes a worker on a store, with a configuration that may change between
@@ -106,7 +107,7 @@ func New(st *store.Store, cfg func() *service.Config, o Options) *Worker {
 		}
 		o.Name = fmt.Sprintf("%s-%d", host, os.Getpid())
 	}
-	return &Worker{o: o, st: st, cfg: cfg}
+	return &Worker{o: o, st: st, cfg: cfg, poll: time.Second}
 }
 
 // Run takes and evaluates tasks until ctx ends. Evaluations that run then are
@@ -153,7 +154,7 @@ func (w *Worker) client() (*river.Client[*sql.Tx], error) {
 	client, err := w.st.River(&river.Config{
 		ID:      w.o.Name,
 		Queues:  map[string]river.QueueConfig{c.Class: {MaxWorkers: max(c.Slots, 1)}},
-		Workers: workers, PollOnly: true, FetchPollInterval: time.Second,
+		Workers: workers, PollOnly: true, FetchPollInterval: w.poll,
 		JobTimeout: forget, RescueStuckJobsAfter: forget + time.Hour,
 		Logger: slog.New(warnings{w.o.Log.Handler()}),
 	})
