@@ -331,7 +331,13 @@ func (s *Sender) look(ctx context.Context, id string) (found, sure bool) {
 func (s *Sender) settle(ctx context.Context, l *store.Letter) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	return s.st.Settle(ctx, l)
+	err := s.st.Settle(ctx, l)
+	if errors.Is(err, store.ErrState) {
+		// Somebody has decided about it by hand meanwhile.
+		s.o.Log.Warn("letter", "letter", l.ID, "error", err)
+		return nil
+	}
+	return err
 }
 
 // mayLeave says whether another letter may leave in this hour.
