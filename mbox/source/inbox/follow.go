@@ -220,10 +220,10 @@ func (f *follower) batches(ctx context.Context, e *epoch.Epoch, number int, list
 		if !c.Mail.IsZero() {
 			var whole int64
 			var err error
-			if raw, whole, err = read(e, c.Mail); err != nil {
+			if raw, whole, err = f.source.read(e, c.Mail); err != nil {
 				return fmt.Errorf("%s: mail %s: %w", e.Dir, c.Mail, err)
 			}
-			given = whole <= huge
+			given = whole <= f.source.huge
 			switch {
 			case !given:
 				f.tell("mail %s has %d bytes and is left out", c.Mail, whole)

@@ -39,6 +39,7 @@ import (
 type Source struct {
 	path string
 	poll time.Duration
+	huge int64 // a mail past this size, in bytes, is not even read
 }
 
 // New names a mirror: the folder with 0.git, 1.git and on, or with git/0.git, or
@@ -51,7 +52,7 @@ func New(path string, poll time.Duration) (*Source, error) {
 	if poll <= 0 {
 		poll = time.Minute
 	}
-	return &Source{path: abs, poll: poll}, nil
+	return &Source{path: abs, poll: poll, huge: 64 << 20}, nil
 }
 
 // Name is inbox:PATH.
@@ -139,7 +140,7 @@ func (s *Source) Find(ctx context.Context, messageID string) (bool, error) {
 		return false, fmt.Errorf("%s: look for <%s>: %w", s.Name(), id, errNoMirror)
 	}
 	for _, dir := range dirs {
-		if found, err := find(ctx, dir, id); found || err != nil {
+		if found, err := s.find(ctx, dir, id); found || err != nil {
 			if err != nil {
 				err = fmt.Errorf("%s: look for <%s>: %w", s.Name(), id, err)
 			}
@@ -149,7 +150,7 @@ func (s *Source) Find(ctx context.Context, messageID string) (bool, error) {
 	return false, nil
 }
 
-func find(ctx context.Context, dir, id string) (bool, error) {
+func (s *Source) find(ctx context.Context, dir, id string) (bool, error) {
 	e, err := epoch.Open(dir)
 	if err != nil {
 		return false, err
@@ -167,7 +168,7 @@ func find(ctx context.Context, dir, id string) (bool, error) {
 		if c.Mail.IsZero() {
 			continue
 		}
-		raw, _, err := read(e, c.Mail)
+		raw, _, err := s.read(e, c.Mail)
 		if err != nil {
 			return false, fmt.Errorf("%s: mail %s: %w", dir, c.Mail, err)
 		}
@@ -178,14 +179,11 @@ func find(ctx context.Context, dir, id string) (bool, error) {
 	return false, nil
 }
 
-// huge is the size past which a mail is not even read.
-const huge = 64 << 20
-
 // read reads a mail, or the beginning of one that is too large, and says how many
-// bytes it has. It gives nil for a mail past huge.
-func read(e *epoch.Epoch, mail plumbing.Hash) ([]byte, int64, error) {
+// bytes it has. It gives nil for a huge one.
+func (s *Source) read(e *epoch.Epoch, mail plumbing.Hash) ([]byte, int64, error) {
 	size, err := e.Size(mail)
-	if err != nil || size > huge {
+	if err != nil || size > s.huge {
 		return nil, size, err
 	}
 	_, raw, err := e.Read(mail)

@@ -86,7 +86,8 @@ type taker struct {
 	times  []time.Time
 	events []string
 	fail   int
-	looked int // batches
+	looked int   // batches
+	huge   int64 // that of the source if not 0
 	signal chan struct{}
 }
 
@@ -165,6 +166,9 @@ func (k *taker) follow(dir string) (stop func()) {
 	s, err := New(dir, time.Millisecond)
 	if err != nil {
 		k.t.Fatal(err)
+	}
+	if k.huge > 0 {
+		s.huge = k.huge
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -351,9 +355,10 @@ func TestLargeMail(t *testing.T) {
 	e := filepath.Join(dir, "0.git")
 	write(t, e, list(0, 1)...)
 	k := newTaker(t)
+	k.huge = 9 << 20
 	stop := k.begin(dir)
 	stop()
-	write(t, e, append(list(0, 1), letter{id: "large", size: mbox.MaxMail}, letter{id: "huge", size: huge}, letter{id: "after"})...)
+	write(t, e, append(list(0, 1), letter{id: "large", size: mbox.MaxMail}, letter{id: "huge", size: 9 << 20}, letter{id: "after"})...)
 	k.follow(dir)
 	k.until("mails", k.has("after"))
 	k.check("large", "after")
