@@ -216,9 +216,8 @@ func (f *follower) batches(ctx context.Context, e *epoch.Epoch, number int, list
 			return err
 		}
 		var raw []byte
-		given := false
+		whole, given := int64(0), false
 		if !c.Mail.IsZero() {
-			var whole int64
 			var err error
 			if raw, whole, err = f.source.read(e, c.Mail); err != nil {
 				return fmt.Errorf("%s: mail %s: %w", e.Dir, c.Mail, err)
@@ -237,7 +236,7 @@ func (f *follower) batches(ctx context.Context, e *epoch.Epoch, number int, list
 			}
 		}
 		if given {
-			mails = append(mails, feed.Mail{Raw: raw, Received: c.When})
+			mails = append(mails, feed.Mail{Raw: raw, Received: c.When, Cut: whole > mbox.MaxMail})
 			size += len(raw)
 		}
 		next.Epoch, next.Commit = number, c.id.String()

@@ -115,6 +115,9 @@ func (k *taker) take(_ context.Context, b feed.Batch) error {
 		}
 		k.given = append(k.given, strings.TrimSuffix(h.ID, "@x"))
 		k.sizes = append(k.sizes, len(m.Raw))
+		if m.Cut != (len(m.Raw) == feed.CutAt) {
+			return fmt.Errorf("mail of %d bytes: cut %v", len(m.Raw), m.Cut)
+		}
 		k.times = append(k.times, m.Received)
 	}
 	if len(b.Mails) > feed.MaxMails {

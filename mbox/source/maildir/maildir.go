@@ -225,7 +225,7 @@ func (f *follower) give(ctx context.Context, fresh []file) (waiting, took bool, 
 				return waiting, took, err
 			}
 		}
-		batch.Mails = append(batch.Mails, feed.Mail{Raw: raw, Received: m.when})
+		batch.Mails = append(batch.Mails, feed.Mail{Raw: raw, Received: m.when, Cut: whole > mbox.MaxMail})
 		keys = append(keys, m.key)
 		size += len(raw)
 	}

@@ -94,6 +94,9 @@ func (k *taker) take(_ context.Context, b feed.Batch) error {
 		}
 		k.given = append(k.given, strings.TrimSuffix(h.ID, "@example.org"))
 		k.raw = append(k.raw, m.Raw)
+		if m.Cut != (len(m.Raw) == feed.CutAt) {
+			return fmt.Errorf("mail of %d bytes: cut %v", len(m.Raw), m.Cut)
+		}
 		k.times = append(k.times, m.Received)
 	}
 	k.batches = append(k.batches, len(b.Mails))
