@@ -238,13 +238,10 @@ func (s *session) Data(r io.Reader) error {
 type mailbox struct {
 	s       *server
 	address string
-	mu      sync.Mutex
-	err     error
+	err     error // what it says to every question
 }
 
 func (m *mailbox) Find(_ context.Context, id string) (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.err != nil {
 		return false, m.err
 	}
@@ -256,12 +253,6 @@ func (m *mailbox) Find(_ context.Context, id string) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-func (m *mailbox) fail(err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.err = err
 }
 
 // certificate makes one for the loopback, and a file by which it is trusted.
