@@ -75,6 +75,8 @@ func (r *Repo) Apply(ctx context.Context, base mbox.Base, s *mbox.Series, o Opti
 		return nil, fmt.Errorf("apply series %s: %w", s.MessageID, err)
 	}
 	st.Built = on.built(at.ID)
+	stop := r.readAhead(ctx, on.tree, patches)
+	defer stop()
 	for _, p := range patches {
 		// What the user left out is no hole; what did not come is.
 		hole := slices.ContainsFunc(s.Missing, func(n int) bool { return n < p.patch.N })

@@ -191,9 +191,7 @@ func (s *Store) unpack(p *pack, off int64) (plumbing.ObjectType, []byte, error) 
 		}
 		if h.kind >= 1 && h.kind <= 4 {
 			e = entry{plumbing.ObjectType(h.kind), data}
-			if len(chain) > 0 {
-				s.cache.add(cacheKey{p, off}, e)
-			}
+			s.cache.add(cacheKey{p, off}, e)
 			break
 		}
 		if h.kind != ofsDelta && h.kind != refDelta {
