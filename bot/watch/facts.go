@@ -24,6 +24,7 @@ type facts struct {
 	addresses []string      // of To and Cc
 	automatic string        // why no person sent it, "" if one may have
 	optOut    bool          // the mail says that it wants no answer
+	unclear   bool          // From of the head is not plainly one address
 	known     bool          // all of it comes from where it says
 	senders   []string      // addresses of From, without doubles
 	why       string        // how the first is known, or why one is not
@@ -73,6 +74,7 @@ func (f *facts) add(ctx context.Context, cfg *service.Config, auth sender.Option
 			f.optOut = f.optOut || strings.EqualFold(strings.TrimSpace(m.Header(OptOutField)), "no")
 			if head {
 				f.head, f.received, f.author, f.why = m, mail.Received, answered(m, cfg), v.Why
+				f.unclear = !strings.EqualFold(v.Address, m.From.Email)
 			}
 		} else if contents(m) != what {
 			continue // another mail with the same Message-ID

@@ -41,6 +41,8 @@ func judge(cfg *service.Config, s *mbox.Series, f *facts, now time.Time) verdict
 		return no("came through no list that is served")
 	case f.automatic != "":
 		return no("sent by a program (%s)", f.automatic)
+	case f.unclear:
+		return no("From is not one address: it cannot be answered")
 	case !dotAtom(f.author.Email):
 		return no("the sender's address %s cannot be answered", quoted(f.author.Email))
 	case slices.ContainsFunc(lists, func(l *service.List) bool { return strings.EqualFold(l.Address, f.author.Email) }):
@@ -73,7 +75,11 @@ func judge(cfg *service.Config, s *mbox.Series, f *facts, now time.Time) verdict
 		return no("its author is trusted: %s", f.why)
 	}
 	who := "nobody trusts " + quoted(f.author.Email)
-	if listed(cfg.Policy.Trusted, f.author.Email) {
+	switch {
+	case !listed(cfg.Policy.Trusted, f.author.Email):
+	case f.known:
+		who = quoted(f.author.Email) + " is trusted, but somebody else sent a part of it: " + strings.Join(f.senders, ", ")
+	default:
 		who = quoted(f.author.Email) + " is trusted, but it is not known that this came from there: " + f.why
 	}
 	switch cfg.Policy.Strangers {
@@ -91,10 +97,10 @@ func judge(cfg *service.Config, s *mbox.Series, f *facts, now time.Time) verdict
 // which branch.
 func wanted(l *service.List, s *mbox.Series) (branch, why string) {
 	required := len(l.RequireTags) == 0
-	for _, tag := range s.Tags {
-		tag = strings.ToLower(tag)
+	for _, written := range s.Tags {
+		tag := strings.ToLower(written)
 		if slices.Contains(l.IgnoreTags, tag) {
-			return "", fmt.Sprintf("tag %s is not evaluated on %s", quoted(tag), l.Address)
+			return "", fmt.Sprintf("tag %s is not evaluated on %s", quoted(written), l.Address)
 		}
 		required = required || slices.Contains(l.RequireTags, tag)
 		if b := l.Tags[tag]; b != "" && branch == "" {
