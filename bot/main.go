@@ -85,6 +85,8 @@ type command struct {
 	History historyCommand `cmd:"" help:"Show a benchmark's record over time, by machine, with the points at which it changed."`
 	Init    initCommand    `cmd:"" help:"Write a starter suite for a project, from the benchmarks that it has."`
 	Check   checkCommand   `cmd:"" help:"Run a suite on the base alone, and say what is wrong or slow, how noisy it is and what evaluations will cost."`
+	Watch   watchCommand   `cmd:"" help:"Serve mailing lists and pull requests: mail in, evaluations, replies, as a service file says."`
+	Worker  workerCommand  `cmd:"" help:"Evaluate what bot watch has queued, in a process of its own."`
 	Jobs    jobsCommand    `cmd:"" help:"See, approve, stop and retry what the service evaluates."`
 	Outbox  outboxCommand  `cmd:"" help:"See, approve, hold, resend and drop the service's replies."`
 	Demo    demoCommand    `cmd:"" help:"Evaluate five patches of a small project of our own, with nothing to set up."`

@@ -13,6 +13,7 @@ import (
 
 	"patchbench/bench/sandbox"
 	"patchbench/bot/eval"
+	"patchbench/bot/github"
 	"patchbench/bot/work/slot"
 	"patchbench/config/service"
 	"patchbench/mbox/tree"
@@ -36,9 +37,6 @@ func (e *finalError) Error() string { return e.err.Error() }
 func (e *finalError) Unwrap() error { return e.err }
 
 func final(format string, args ...any) error { return &finalError{fmt.Errorf(format, args...)} }
-
-// ErrPull says that a pull request cannot be evaluated as it is, and why.
-var ErrPull = errors.New("cannot be evaluated")
 
 // job is one attempt at a task.
 type job struct {
@@ -121,6 +119,8 @@ func (j *job) end(ctx context.Context, out *outcome, err, cause error) error {
 	case cause != nil: // the process ends
 		j.log.Info("evaluation handed back, to be continued")
 		return j.settled(j.st.HandBack(ctx, t.ID, t.Fence, 0, "handed back by "+j.o.Name+", which was stopped"))
+	case errors.Is(err, github.ErrMoved): // what replaced it is told of by itself
+		out = &outcome{state: store.Stopped, why: err.Error()}
 	case !isFinal(err) && t.Attempts < attempts:
 		delay := backoff(t.Attempts)
 		j.log.Warn("evaluation failed; tried again later", "err", err, "delay", delay)
@@ -164,7 +164,7 @@ func isFinal(err error) bool {
 	var own *finalError
 	var input *eval.InputError
 	var repo *tree.InputError
-	return errors.As(err, &own) || errors.As(err, &input) || errors.As(err, &repo) || errors.Is(err, ErrPull)
+	return errors.As(err, &own) || errors.As(err, &input) || errors.As(err, &repo) || errors.Is(err, github.ErrPull)
 }
 
 // try makes one attempt, a panic in it being an error of ours.

@@ -70,8 +70,8 @@ type Options struct {
 // Pulls are the pull requests of a forge, as bot/github knows them.
 type Pulls interface {
 	// Prepare fetches the commits of a pull request into a repository on disk and
-	// gives its folder and the range to evaluate. An error that wraps ErrPull is not
-	// ours, and not tried again.
+	// gives its folder and the range to evaluate. An error that wraps github.ErrPull is
+	// not ours, and not tried again.
 	Prepare(ctx context.Context, p store.PullPayload) (repo, from, to string, err error)
 	// Running, Failed and Render make what should stand at the pull request: while it
 	// is evaluated ("" is its beginning), when that failed, and in the end.
