@@ -2,17 +2,18 @@ package starter
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"patchbench/bench/late"
 )
 
 // offline is said where a build may want to download something.
 const offline = "Builds have no network: what the project depends on must lie in the tree"
 
 var (
-	goBenchmark = regexp.MustCompile(`(?m)^func (Benchmark[A-Z_0-9]\w*|Benchmark)\(\w+ \*testing\.B\)`)
-	goRequire   = regexp.MustCompile(`(?m)^(require\s|\s+[\w./-]+\.\w+/\S+ v)`)
+	goBenchmark = late.Regexp(`(?m)^func (Benchmark[A-Z_0-9]\w*|Benchmark)\(\w+ \*testing\.B\)`)
+	goRequire   = late.Regexp(`(?m)^(require\s|\s+[\w./-]+\.\w+/\S+ v)`)
 )
 
 // golang builds a test binary for each package with benchmark functions.
@@ -23,7 +24,7 @@ func golang(p *project) *draft {
 	packages := map[string]int{}
 	for _, f := range p.files {
 		if strings.HasSuffix(f, "_test.go") {
-			if n := len(goBenchmark.FindAllString(p.read(f), -1)); n > 0 && p.ownModule(path.Dir(f)) && p.usable(f, path.Dir(f)) {
+			if n := len(goBenchmark().FindAllString(p.read(f), -1)); n > 0 && p.ownModule(path.Dir(f)) && p.usable(f, path.Dir(f)) {
 				packages[path.Dir(f)] += n
 			}
 		}
@@ -45,7 +46,7 @@ func golang(p *project) *draft {
 		})
 	}
 	d.build = append(d.build, `"""`, `env = { GOFLAGS = "-buildvcs=false", GOTOOLCHAIN = "local", CGO_ENABLED = "0" }`, `cache = [{ env = "GOCACHE" }]`)
-	if goRequire.MatchString(p.read("go.mod")) && p.read("vendor/modules.txt") == "" {
+	if goRequire().MatchString(p.read("go.mod")) && p.read("vendor/modules.txt") == "" {
 		d.notes = append(d.notes, offline+" (go mod vendor).")
 	}
 	return d
@@ -71,19 +72,19 @@ func sorted(m map[string]int) []string {
 }
 
 var (
-	cargoSection = regexp.MustCompile(`(?m)^\s*(\[\[?[^\]]*\]\]?)\s*(?:#.*)?$`)
-	cargoName    = regexp.MustCompile(`(?m)^\s*name\s*=\s*["']([^"']+)["']`)
-	criterionDep = regexp.MustCompile(`(?m)^\s*criterion\s*=|^\s*\[(?:.*\.)?dev-dependencies\.criterion\]`)
+	cargoSection = late.Regexp(`(?m)^\s*(\[\[?[^\]]*\]\]?)\s*(?:#.*)?$`)
+	cargoName    = late.Regexp(`(?m)^\s*name\s*=\s*["']([^"']+)["']`)
+	criterionDep = late.Regexp(`(?m)^\s*criterion\s*=|^\s*\[(?:.*\.)?dev-dependencies\.criterion\]`)
 )
 
 // cargo runs the benchmark programs of Criterion.
 func cargo(p *project) *draft {
 	text := p.read("Cargo.toml")
-	if !criterionDep.MatchString(text) {
+	if !criterionDep().MatchString(text) {
 		return nil
 	}
 	var names []string
-	heads := cargoSection.FindAllStringSubmatchIndex(text, -1)
+	heads := cargoSection().FindAllStringSubmatchIndex(text, -1)
 	for i, h := range heads {
 		if strings.ReplaceAll(text[h[2]:h[3]], " ", "") != "[[bench]]" {
 			continue
@@ -92,7 +93,7 @@ func cargo(p *project) *draft {
 		if i+1 < len(heads) {
 			end = heads[i+1][0]
 		}
-		if m := cargoName.FindStringSubmatch(text[h[1]:end]); m != nil && p.usable("Cargo.toml", m[1]) {
+		if m := cargoName().FindStringSubmatch(text[h[1]:end]); m != nil && p.usable("Cargo.toml", m[1]) {
 			names = append(names, m[1])
 		}
 	}
@@ -114,8 +115,8 @@ func cargo(p *project) *draft {
 }
 
 var (
-	cmakeLink    = regexp.MustCompile(`(?is)\btarget_link_libraries\s*\(\s*([^\s()]+)([^()]*)\)`)
-	cmakeProgram = regexp.MustCompile(`(?i)\badd_executable\s*\(\s*([^\s()]+)`)
+	cmakeLink    = late.Regexp(`(?is)\btarget_link_libraries\s*\(\s*([^\s()]+)([^()]*)\)`)
+	cmakeProgram = late.Regexp(`(?i)\badd_executable\s*\(\s*([^\s()]+)`)
 )
 
 // cmake runs the programs that link google-benchmark.
@@ -127,10 +128,10 @@ func cmake(p *project) *draft {
 	for _, f := range p.named("CMakeLists.txt") {
 		text := p.read(f)
 		programs := map[string]bool{}
-		for _, m := range cmakeProgram.FindAllStringSubmatch(text, -1) {
+		for _, m := range cmakeProgram().FindAllStringSubmatch(text, -1) {
 			programs[m[1]] = true
 		}
-		for _, m := range cmakeLink.FindAllStringSubmatch(text, -1) {
+		for _, m := range cmakeLink().FindAllStringSubmatch(text, -1) {
 			linked := slices.ContainsFunc(strings.Fields(m[2]), func(s string) bool {
 				return s == "benchmark" || strings.HasPrefix(s, "benchmark::") || s == "benchmark_main"
 			})
@@ -150,8 +151,8 @@ func cmake(p *project) *draft {
 }
 
 var (
-	mesonBenchmark = regexp.MustCompile(`(?s)\bbenchmark\s*\(\s*'([^']+)'\s*,\s*(\w+)`)
-	mesonProgram   = regexp.MustCompile(`(?s)\b(\w+)\s*=\s*executable\s*\(\s*'([^']+)'`)
+	mesonBenchmark = late.Regexp(`(?s)\bbenchmark\s*\(\s*'([^']+)'\s*,\s*(\w+)`)
+	mesonProgram   = late.Regexp(`(?s)\b(\w+)\s*=\s*executable\s*\(\s*'([^']+)'`)
 )
 
 // meson runs the programs of benchmark().
@@ -163,10 +164,10 @@ func meson(p *project) *draft {
 	for _, f := range p.named("meson.build") {
 		text := p.read(f)
 		programs := map[string]string{}
-		for _, m := range mesonProgram.FindAllStringSubmatch(text, -1) {
+		for _, m := range mesonProgram().FindAllStringSubmatch(text, -1) {
 			programs[m[1]] = m[2]
 		}
-		for _, m := range mesonBenchmark.FindAllStringSubmatch(text, -1) {
+		for _, m := range mesonBenchmark().FindAllStringSubmatch(text, -1) {
 			program := programs[m[2]]
 			if program == "" {
 				p.left = append(p.left, "benchmark "+m[1]+" in "+f+": its program is not made there")
@@ -187,7 +188,7 @@ func meson(p *project) *draft {
 	}
 }
 
-var pytestBenchmark = regexp.MustCompile(`(?m)^\s*(?:async )?def test_\w+\([^)]*\bbenchmark\b`)
+var pytestBenchmark = late.Regexp(`(?m)^\s*(?:async )?def test_\w+\([^)]*\bbenchmark\b`)
 
 // pytest runs the test files that use the fixture of pytest-benchmark.
 func pytest(p *project) *draft {
@@ -200,7 +201,7 @@ func pytest(p *project) *draft {
 	}
 	var list []benchmark
 	for _, f := range p.files {
-		if strings.HasSuffix(f, ".py") && pytestBenchmark.MatchString(p.read(f)) && p.usable(f, f) {
+		if strings.HasSuffix(f, ".py") && pytestBenchmark().MatchString(p.read(f)) && p.usable(f, f) {
 			name := strings.TrimSuffix(strings.TrimPrefix(path.Base(f), "test_"), ".py")
 			list = append(list, benchmark{
 				name: name, parse: "pytest-benchmark",
@@ -221,7 +222,7 @@ func pytest(p *project) *draft {
 
 var (
 	makefiles  = []string{"GNUmakefile", "makefile", "Makefile"} // as make looks for them
-	makeTarget = regexp.MustCompile(`(?m)^(bench|benchmark|benchmarks|perf|check-perf|speed)\s*::?(?:[^=]|$)`)
+	makeTarget = late.Regexp(`(?m)^(bench|benchmark|benchmarks|perf|check-perf|speed)\s*::?(?:[^=]|$)`)
 )
 
 // makefile runs the targets of a Makefile that are called as benchmarks are.
@@ -232,7 +233,7 @@ func makefile(p *project) *draft {
 	}
 	name := makefiles[at]
 	d := &draft{build: []string{`run = "make -j2"`}}
-	for _, m := range makeTarget.FindAllStringSubmatch(p.read(name), -1) {
+	for _, m := range makeTarget().FindAllStringSubmatch(p.read(name), -1) {
 		if !slices.ContainsFunc(d.list, func(b benchmark) bool { return b.name == m[1] }) {
 			d.list = append(d.list, benchmark{
 				name: m[1], run: "make -s -C /tmp/src " + m[1],

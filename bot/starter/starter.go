@@ -12,9 +12,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"patchbench/bench/late"
 )
 
 // Starter is a suite for a project.
@@ -130,10 +131,10 @@ func (p *project) named(base string) []string {
 
 // unplain is what a name or path needs no care without, in a shell line and in
 // a suite file.
-var unplain = regexp.MustCompile(`[^A-Za-z0-9._/+-]+`)
+var unplain = late.Regexp(`[^A-Za-z0-9._/+-]+`)
 
 func plainName(name string) string {
-	name = strings.Trim(unplain.ReplaceAllString(path.Base(name), "-"), "-./")
+	name = strings.Trim(unplain().ReplaceAllString(path.Base(name), "-"), "-./")
 	if name == "" {
 		return "project"
 	}
@@ -142,7 +143,7 @@ func plainName(name string) string {
 
 // usable says that a name can stand in a shell line as it is.
 func (p *project) usable(file, name string) bool {
-	if name != "" && !unplain.MatchString(name) && !strings.HasPrefix(name, "-") {
+	if name != "" && !unplain().MatchString(name) && !strings.HasPrefix(name, "-") {
 		return true
 	}
 	p.left = append(p.left, fmt.Sprintf("%q in %q: its name has characters that a shell line would need quotes for", name, file))
