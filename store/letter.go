@@ -13,9 +13,6 @@ import (
 	"patchbench/store/db"
 )
 
-// errNotYet is for what is being written.
-var errNotYet = errors.New("not yet there")
-
 // LetterState says where a letter stands.
 type LetterState string
 
