@@ -58,12 +58,14 @@ type Recipient struct {
 var ErrNoLetter = errors.New("no such letter")
 
 // letterMoves are the states to which a letter may be moved by hand. A sent one
-// stays: it would be said twice. That which is being sent is its sender's,
-// until somebody knows that he is gone.
+// is never queued: it would be said twice; it has failed when a mail server reports
+// that later. That which is being sent is its sender's, until somebody knows that he
+// is gone.
 var letterMoves = map[LetterState][]LetterState{
 	LetterHeld:    {LetterQueued, LetterDropped},
 	LetterQueued:  {LetterHeld, LetterDropped},
 	LetterSending: {LetterUnknown},
+	LetterSent:    {LetterFailed},
 	LetterFailed:  {LetterHeld, LetterQueued, LetterDropped},
 	LetterUnknown: {LetterHeld, LetterQueued, LetterSent, LetterFailed, LetterDropped},
 	LetterDropped: {LetterHeld, LetterQueued},

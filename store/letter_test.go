@@ -187,7 +187,7 @@ func testLetterMoves(t *testing.T, s *store.Store) {
 	)
 	all := []store.LetterState{held, queued, sending, sent, failed, unknown, dropped}
 	byHand := map[store.LetterState][]store.LetterState{
-		held: {queued, dropped}, queued: {held, dropped}, sending: {unknown}, sent: {}, failed: {held, queued, dropped},
+		held: {queued, dropped}, queued: {held, dropped}, sending: {unknown}, sent: {failed}, failed: {held, queued, dropped},
 		unknown: {held, queued, sent, failed, dropped}, dropped: {held, queued},
 	}
 	bySender := map[store.LetterState][]store.LetterState{sending: {queued, held, sent, failed, unknown}, unknown: {queued, held, sent, failed, unknown}}
