@@ -61,6 +61,15 @@ const maxDeliveries = 60
 // it: GitHub counts each change against a limit.
 const betweenProgress = 30 * time.Second
 
+// deliveryTime bounds a delivery, which the store lends for two minutes.
+const deliveryTime = 100 * time.Second
+
+// shown is what a comment said last.
+type shown struct {
+	at  time.Time
+	key string // of the task
+}
+
 // Deliver makes a pull request's comment and check run what a notice says, and
 // writes into the notice what came of it: Sent when there is nothing more to do,
 // else when to try again, and why. The error is for the log; whether it comes
@@ -69,45 +78,45 @@ const betweenProgress = 30 * time.Second
 // What stands there is found again by its marker and our own name, so that a
 // crash before the notice is kept makes no second one.
 func (c *Client) Deliver(ctx context.Context, n *store.Notice) error {
-	// What waits or runs may be another by now than when the notice was written.
-	settled, err := c.deliver(ctx, n)
+	limited, cancel := context.WithTimeout(ctx, deliveryTime)
+	defer cancel()
+	again, err := c.deliver(limited, n)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	now := c.o.Now().UTC()
-	fault, until := worst(err)
 	n.Reason = ""
 	if err != nil {
 		n.Reason = err.Error()
 		err = fmt.Errorf("deliver to pull request %s: %w", ref(n.Repo, n.Number), err)
 	}
 	give := maxDeliveries
-	switch fault {
-	case api.None:
+	fault, until := worst(err)
+	c.forget(n.Repo, fault)
+	switch {
+	case fault == api.None && !again.IsZero():
+		n.Attempts, n.Next = max(n.Attempts-1, 0), again
+		return nil
+	case fault == api.None, fault == api.Refused:
 		give = 0
-	case api.Refused:
-		give = 0
-	case api.Missing:
+	case fault == api.Missing:
 		give = maxMissing
-	case api.Limited:
-		n.Next = until
+	case fault == api.Limited:
+		n.Attempts, n.Next = max(n.Attempts-1, 0), until
 		return err
 	}
-	if n.Attempts++; n.Attempts < give {
-		n.Next = now.Add(pause(n.Attempts, longestDelivery))
+	if n.Attempts < give {
+		n.Next = c.o.Now().UTC().Add(pause(n.Attempts, longestDelivery))
 		return err
 	}
-	n.Attempts, n.Sent, n.Next = 0, n.Seq, time.Time{}
-	if !settled {
-		n.Next = now.Add(betweenProgress)
-	}
+	n.Sent, n.Attempts, n.Next = n.Seq, 0, time.Time{}
 	return err
 }
 
 // worst is the fault that decides what becomes of several.
 func worst(err error) (fault api.Fault, until time.Time) {
 	list := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
 		list = joined.Unwrap()
 	}
 	order := []api.Fault{api.None, api.Refused, api.Missing, api.Denied, api.Temporary, api.Limited}
@@ -123,30 +132,46 @@ func worst(err error) (fault api.Fault, until time.Time) {
 	return fault, until
 }
 
-// deliver does what Deliver says; settled is false if more is to come.
-func (c *Client) deliver(ctx context.Context, n *store.Notice) (settled bool, err error) {
+// deliver does what Deliver says. again is when to come back, zero if all is said.
+func (c *Client) deliver(ctx context.Context, n *store.Notice) (again time.Time, err error) {
 	a, g, err := c.api()
 	if err != nil {
-		return false, err
+		return again, err
 	}
 	if _, _, ours := repository(g, n.Repo); !ours {
-		return true, nil // taken out of the service's file
+		return again, nil // taken out of the service's file
 	}
 	text, err := c.current(ctx, n)
 	if err != nil {
-		return false, err
+		return again, err
+	}
+	at, now := ref(n.Repo, n.Number), c.o.Now().UTC()
+	running := ""
+	if text.Check.Status == comment.CheckRunning {
+		running = text.Check.Key
+	}
+	c.mu.Lock()
+	last := c.shown[at]
+	c.mu.Unlock()
+	if running != "" && last.key == running && now.Before(last.at.Add(betweenProgress)) {
+		return last.at.Add(betweenProgress), nil
 	}
 	r, err := a.Repo(ctx, n.Repo)
 	if err != nil {
-		return false, err
+		return again, err
 	}
 	if err := c.comment(ctx, a, r, n, text.Comment); err != nil {
-		if errors.As(err, new(*api.LimitError)) {
-			return false, err
+		if fault, _ := api.FaultOf(err); fault == api.Limited {
+			return again, err
 		}
-		return true, errors.Join(err, c.check(ctx, a, r, n, text.Check))
+		return again, errors.Join(err, c.check(ctx, a, r, n, text.Check))
 	}
-	return text.Check.Status == "" || text.Check.Status == comment.CheckCompleted, c.check(ctx, a, r, n, text.Check)
+	c.mu.Lock()
+	if c.shown[at] = (shown{now, running}); running == "" {
+		delete(c.shown, at)
+	}
+	c.mu.Unlock()
+	return again, c.check(ctx, a, r, n, text.Check)
 }
 
 // current is what should stand at the pull request: what the notice says, unless
@@ -331,7 +356,9 @@ func (c *Client) check(ctx context.Context, a *api.API, r *api.Repo, n *store.No
 		if err != nil {
 			return err
 		}
-		n.CheckID = id
+		if n.CheckID = id; id != 0 {
+			n.CheckHead = known(want.Key, false)
+		}
 	}
 	output := &github.CheckRunOutput{Title: &want.Title, Summary: &want.Summary}
 	text := func(s string) *string {

@@ -59,7 +59,8 @@ type Client struct {
 
 	mu     sync.Mutex
 	access *api.API
-	of     credentials // of access
+	of     credentials      // of access
+	shown  map[string]shown // by pull request, what runs there
 
 	queue queue
 	wake  chan struct{}
@@ -86,7 +87,7 @@ func New(cfg func() *service.Config, st *store.Store, o Options) (*Client, error
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{cfg: cfg, st: st, o: o, wake: make(chan struct{}, 1)}
+	c := &Client{cfg: cfg, st: st, o: o, wake: make(chan struct{}, 1), shown: map[string]shown{}}
 	c.queue.st = st
 	if _, _, err := c.api(); err != nil {
 		return nil, err
@@ -113,6 +114,17 @@ func (c *Client) api() (*api.API, *service.GitHub, error) {
 		c.access, c.of = a, credentialsOf(g)
 	}
 	return c.access, g, nil
+}
+
+// forget drops what is known of a repository after GitHub knew neither it nor us:
+// the App may have been installed anew, or its token withdrawn.
+func (c *Client) forget(repo string, fault api.Fault) {
+	if fault != api.Missing && fault != api.Denied {
+		return
+	}
+	if a, _, err := c.api(); err == nil {
+		a.Forget(repo)
+	}
 }
 
 // repository finds a repository of the service's file, under the name that it

@@ -46,11 +46,10 @@ func (c *Client) Poll(ctx context.Context) {
 			continue
 		}
 		c.o.Log.Warn("github: not polled", "repository", name, "error", err)
-		switch fault, _ := api.FaultOf(err); fault {
-		case api.Limited:
+		fault, _ := api.FaultOf(err)
+		c.forget(name, fault)
+		if fault == api.Limited {
 			return
-		case api.Missing, api.Denied:
-			a.Forget(name)
 		}
 	}
 }

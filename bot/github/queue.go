@@ -226,12 +226,10 @@ func (c *Client) WorkOff(ctx context.Context) error {
 			h.Next = until
 		case api.Missing:
 			give = maxMissing
-			if a, _, err := c.api(); err == nil {
-				a.Forget(h.Repo) // the App may have been installed anew
-			}
 		case api.Refused:
 			give = 1
 		}
+		c.forget(h.Repo, fault)
 		if fault != api.None && fault != api.Limited {
 			h.Next = c.o.Now().Add(pause(h.Attempts, longestPause))
 		}

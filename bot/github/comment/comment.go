@@ -113,9 +113,9 @@ func Standing(a About, state store.State, detail string) Text {
 	}
 	switch c.Status {
 	case CheckQueued:
-		c.Started, c.Ended = time.Time{}, time.Time{}
+		c.Conclusion, c.Started, c.Ended = "", time.Time{}, time.Time{}
 	case CheckRunning:
-		c.Ended = time.Time{}
+		c.Conclusion, c.Ended = "", time.Time{}
 	default: // completed, or none
 		if detail != "" {
 			lead += "\n\n" + markdown.Fence(reason(detail))
