@@ -82,11 +82,13 @@ var layer = map[string]int{
 	"bot/report/markdown":        45,
 	"bot/letter":                 46,
 	"bot/check":                  45,
+	"bot/check/parts":            55, // of the service, each tried by its own code
 	"bot/starter":                45,
 	"bot/workfolder":             41,
 	"bot/part":                   41,
 	"bot/work/slot":              49, // the parts of bot/work that know no task
 	"bot/work/mirror":            49,
+	"bot/github/githubtest":      45, // for tests
 	"bot/github/api":             46, // the parts of bot/github: the way there
 	"bot/github/mirror":          46, // git
 	"bot/github/comment":         46, // text
