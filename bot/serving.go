@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -115,12 +116,32 @@ func (s *serving) open(ctx context.Context, c *service.Config) (end func(), err 
 			return end, err
 		}
 	}
+	if file, ok := sqliteFile(string(c.Store.URL)); ok {
+		if err := keepPrivate(file); err != nil {
+			return end, err
+		}
+	}
 	if s.st, err = store.Open(ctx, string(c.Store.URL)); err != nil {
 		return end, err
 	}
 	ends = append(ends, func() { s.st.Close() })
 	s.secret, err = s.readSecret(ctx)
 	return end, err
+}
+
+// keepPrivate makes the record's file, if it is not there, such that only its owner
+// can read it: it holds what letters are signed with. SQLite gives the files beside
+// it the same mode.
+func keepPrivate(file string) error {
+	err := os.MkdirAll(filepath.Dir(file), 0o700)
+	if err != nil {
+		return usage(fmt.Errorf("[store] url: %w", err))
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return usage(fmt.Errorf("[store] url: %w", err))
+	}
+	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
 // trySandbox refuses to start where the code of strangers would not be held.
@@ -203,9 +224,8 @@ func (s *serving) parts(c *service.Config) ([]part.Part, error) {
 			return nil, err
 		}
 		for _, f := range feeds {
-			log := s.log.With("part", f.Name())
 			add(f.Name(), f.settings, func(ctx context.Context, trouble func(error)) error {
-				return watch.TakeIn(ctx, s.st, f, log, func(e feed.Event) { trouble(e.Err) })
+				return watch.TakeIn(ctx, s.st, f, s.log, func(e feed.Event) { trouble(e.Err) })
 			})
 		}
 		w := watch.New(s.st, s.cfg.Load, watch.Options{Log: s.log.With("part", "watcher"), Secret: s.secret, Dir: spillDir()})

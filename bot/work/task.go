@@ -64,7 +64,7 @@ type kind interface {
 
 // do evaluates the task, if it is there to be taken.
 func (w *Worker) do(ctx context.Context, id int64, s *slot.Slot) error {
-	t, err := w.st.Claim(ctx, id, w.o.Name, lease)
+	t, err := w.st.Claim(ctx, id, w.at(s), lease)
 	switch {
 	case errors.Is(err, store.ErrNotQueued), errors.Is(err, store.ErrNoTask):
 		return nil // another job was quicker, or it is not wanted any more
@@ -118,7 +118,7 @@ func (j *job) end(ctx context.Context, out *outcome, err, cause error) error {
 		return nil
 	case cause != nil: // the process ends
 		j.log.Info("evaluation handed back, to be continued")
-		return j.settled(j.st.HandBack(ctx, t.ID, t.Fence, 0, "handed back by "+j.o.Name+", which was stopped"))
+		return j.settled(j.st.HandBack(ctx, t.ID, t.Fence, 0, "handed back by "+j.name+", which was stopped"))
 	case errors.Is(err, github.ErrMoved): // what replaced it is told of by itself
 		out = &outcome{state: store.Stopped, why: err.Error()}
 	case !isFinal(err) && t.Attempts < attempts:

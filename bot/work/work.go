@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -53,7 +54,7 @@ const forget = 7 * 24 * time.Hour
 
 // Options of a Worker. The zero value works.
 type Options struct {
-	// Name of this worker among all; "" is the host's name with the process id.
+	// Name of this worker among all; "" is that of its work folder.
 	Name string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -85,6 +86,7 @@ type Worker struct {
 	o    Options
 	st   *store.Store
 	cfg  func() *service.Config
+	name string        // known when it runs
 	poll time.Duration // how often the queue is asked
 }
 
@@ -100,13 +102,6 @@ func New(st *store.Store, cfg func() *service.Config, o Options) *Worker {
 	if o.Evaluate == nil {
 		o.Evaluate = eval.Run
 	}
-	if o.Name == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "unknown"
-		}
-		o.Name = fmt.Sprintf("%s-%d", host, os.Getpid())
-	}
 	return &Worker{o: o, st: st, cfg: cfg, poll: time.Second}
 }
 
@@ -114,6 +109,9 @@ func New(st *store.Store, cfg func() *service.Config, o Options) *Worker {
 // ended, and their tasks handed back with what was measured: nil is returned when
 // that was done in time.
 func (w *Worker) Run(ctx context.Context) error {
+	if err := w.takeUp(ctx); err != nil {
+		return err
+	}
 	client, err := w.client()
 	if err != nil {
 		return err
@@ -152,7 +150,7 @@ func (w *Worker) client() (*river.Client[*sql.Tx], error) {
 	}
 	c := w.cfg().Worker
 	client, err := w.st.River(&river.Config{
-		ID:      w.o.Name,
+		ID:      fmt.Sprintf("%s-%d", w.name, os.Getpid()),
 		Queues:  map[string]river.QueueConfig{c.Class: {MaxWorkers: max(c.Slots, 1)}},
 		Workers: workers, PollOnly: true, FetchPollInterval: w.poll,
 		JobTimeout: forget, RescueStuckJobsAfter: forget + time.Hour,
@@ -163,6 +161,45 @@ func (w *Worker) client() (*river.Client[*sql.Tx], error) {
 	}
 	return client, nil
 }
+
+// takeUp hands back at once what a killed process of this machine has left: whoever
+// holds a slot knows that nobody evaluates in it.
+func (w *Worker) takeUp(ctx context.Context) (err error) {
+	c := w.cfg().Worker
+	if w.name = w.o.Name; w.name == "" {
+		if w.name, err = slot.Name(c.WorkDir); err != nil {
+			return err
+		}
+	}
+	free, err := slot.Free(c.WorkDir, c.Slots)
+	defer func() {
+		for _, s := range free {
+			s.Release()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	running, err := w.st.Tasks(ctx, store.TaskFilter{States: []store.State{store.Running}, Limit: 1000})
+	if err != nil {
+		return err
+	}
+	for _, t := range running {
+		if !slices.ContainsFunc(free, func(s *slot.Slot) bool { return t.Worker == w.at(s) }) {
+			continue
+		}
+		// The attempt counts: it may be this evaluation that ended the process.
+		err := w.st.HandBack(ctx, t.ID, t.Fence, time.Nanosecond, "its worker was killed")
+		if err != nil && !lost(err) {
+			return err
+		}
+		w.o.Log.Warn("a task whose worker was killed is queued again", "task", t.ID)
+	}
+	return nil
+}
+
+// at is the worker's name in a slot.
+func (w *Worker) at(s *slot.Slot) string { return fmt.Sprintf("%s/%d", w.name, s.N) }
 
 // requeue puts tasks back into the queue whose worker, or job, is gone.
 func (w *Worker) requeue(ctx context.Context) error {

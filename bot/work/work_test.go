@@ -28,7 +28,7 @@ func TestDone(t *testing.T) {
 		end := w.worker("a", nil)
 		after(10 * time.Second)
 		k := w.state(task.ID)
-		if k.State != store.Done || k.Evaluation == "" || k.Worker != "a" || k.Attempts != 1 {
+		if k.State != store.Done || k.Evaluation == "" || k.Worker != "a/0" || k.Attempts != 1 {
 			t.Errorf("task is %s (%s) by %q, evaluation %q, %d attempts", k.State, k.Reason, k.Worker, k.Evaluation, k.Attempts)
 		}
 		o := w.options[0]
@@ -263,6 +263,11 @@ func TestKilled(t *testing.T) {
 	}{
 		"before it took it": {func(*world, int64) {}, []string{"one begins"}},
 		"behind the claim":  {func(w *world, id int64) { claim(w, id) }, []string{"one begins"}},
+		"here, behind the claim": {func(w *world, id int64) {
+			if _, err := w.st.Claim(ctx, id, "b/0", time.Hour); err != nil { // a lease is not waited for here
+				w.t.Fatal(err)
+			}
+		}, []string{"one begins"}},
 		"while measuring": {func(w *world, task int64) {
 			if _, err := w.keep(eval.Input{}, id(w, claim(w, task)), store.StoppedInterrupted); err != nil {
 				w.t.Fatal(err)
@@ -285,7 +290,7 @@ func TestKilled(t *testing.T) {
 					t.Errorf("happened (-want +got):\n%s", d)
 				}
 				k := w.state(task.ID)
-				if k.State != store.Done || k.Worker != "b" {
+				if k.State != store.Done || k.Worker != "b/0" {
 					t.Errorf("task is %s (%s) by %s", k.State, k.Reason, k.Worker)
 				}
 				if l := w.letters(); len(l) != 1 || l[0].Key != "one" {

@@ -6,10 +6,12 @@ package slot
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -55,6 +57,61 @@ func Take(ctx context.Context, dir string, n int, patience time.Duration) (*Slot
 		case <-again.C:
 		}
 	}
+}
+
+// Free gives those of n slots below dir that nobody holds, to be released by the
+// caller.
+func Free(dir string, n int) (free []*Slot, err error) {
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return nil, fmt.Errorf("work folder: %w", err)
+	}
+	for i := range max(n, 1) {
+		s, err := take(dir, i)
+		if err != nil {
+			return free, err
+		}
+		if s != nil {
+			free = append(free, s)
+		}
+	}
+	return free, nil
+}
+
+// Name gives the name of a machine's folder of slots, which is made once: the
+// host's, and something that no other folder has.
+func Name(dir string) (string, error) {
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return "", fmt.Errorf("work folder: %w", err)
+	}
+	path := filepath.Join(dir, "name")
+	for range 2 {
+		text, err := os.ReadFile(path)
+		if err == nil {
+			return strings.TrimSpace(string(text)), nil
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("name of the work folder: %w", err)
+		}
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown"
+		}
+		tmp, err := os.CreateTemp(dir, ".name-*")
+		if err != nil {
+			return "", fmt.Errorf("name of the work folder: %w", err)
+		}
+		_, err = fmt.Fprintf(tmp, "%s-%s\n", host, strings.ToLower(rand.Text()[:6]))
+		err = errors.Join(err, tmp.Close())
+		if err == nil {
+			// Whoever links first names it.
+			if err = os.Link(tmp.Name(), path); errors.Is(err, os.ErrExist) {
+				err = nil
+			}
+		}
+		if err = errors.Join(err, os.Remove(tmp.Name())); err != nil {
+			return "", fmt.Errorf("name of the work folder: %w", err)
+		}
+	}
+	return "", fmt.Errorf("name of the work folder: %s cannot be made", path)
 }
 
 // take gives nil if the slot is taken.

@@ -54,3 +54,30 @@ func TestTakeFails(t *testing.T) {
 		t.Errorf("below a file: %v, want an error that says so", err)
 	}
 }
+
+// Free leaves out what is held, and Name stays as it is.
+func TestFree(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "work")
+	held, err := Take(t.Context(), dir, 3, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := Free(dir, 3)
+	if err != nil || len(free) != 2 || free[0].N != 1 || free[1].N != 2 {
+		t.Errorf("%v, %v, want slots 1 and 2", free, err)
+	}
+	for _, s := range append(free, held) {
+		s.Release()
+	}
+	one, err := Name(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := Name(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Name(dir); err != nil || again != one || other == one {
+		t.Errorf("%q, then %q (%v), and another folder %q", one, again, err, other)
+	}
+}
