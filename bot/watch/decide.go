@@ -140,7 +140,7 @@ func (w *Watcher) decision(ctx context.Context, cfg *service.Config, i int, s *m
 		Class: cfg.Worker.Class, State: v.state, Reason: v.reason, Created: now,
 	}}
 	t := &d.Task
-	if f.head == nil || f.head.ID == "" {
+	if f.head == nil || !properID(f.head.ID) {
 		t.Key, t.Ref = taskKey(w.collector.Index().Messages(i)[0]), ""
 	}
 	project := (*service.Project)(nil)

@@ -35,7 +35,7 @@ func judge(cfg *service.Config, s *mbox.Series, f *facts, now time.Time) verdict
 		return v
 	}
 	switch {
-	case f.head == nil || f.head.ID == "":
+	case f.head == nil || !properID(f.head.ID):
 		return no("no Message-ID: it cannot be answered")
 	case len(lists) == 0:
 		return no("came through no list that is served")

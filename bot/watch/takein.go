@@ -134,7 +134,34 @@ func (w *Watcher) take(ctx context.Context, mail *store.Mail) (orders bool, err 
 	if err := w.add(m); err != nil {
 		return false, err
 	}
+	if s := patch.ParseSubject(m.Subject); fresh && s.Numbered && !s.Reply && s.N == 1 && s.Total > maxPatches && m.ID != "" {
+		if err := w.tooLong(ctx, m, s); err != nil {
+			return false, err
+		}
+	}
 	return fresh && len(command.Find(m)) > 0, nil
+}
+
+// maxPatches is how many patches a series may have.
+const maxPatches = 100
+
+// tooLong keeps why nothing is done about a series with too many patches, once, by
+// its first patch: it never comes out of the collector.
+func (w *Watcher) tooLong(ctx context.Context, m *mbox.Message, s patch.Subject) error {
+	f := facts{ids: m.Lists}
+	lists := f.lists(w.cfg())
+	if len(lists) == 0 {
+		return nil
+	}
+	t, changed, err := w.st.Decide(ctx, store.Decision{Task: store.Task{
+		Key: taskKey(m.ID), Kind: store.KindMail, Project: lists[0].Project, Class: w.cfg().Worker.Class, List: lists[0].Address, Ref: m.ID,
+		Title: s.Text, Author: m.From, Version: s.Version, State: store.Ignored, Reason: fmt.Sprintf("series of %d patches, limit %d", s.Total, maxPatches),
+		Created: w.o.Now(),
+	}})
+	if err == nil && changed {
+		w.o.Log.Info("series was decided", "job", t.ID, "series", m.ID, "version", s.Version, "state", string(t.State), "reason", t.Reason)
+	}
+	return err
 }
 
 // add gives a mail to the collector, which may panic as read may.
