@@ -29,6 +29,8 @@ func judge(t *testing.T, prog []unix.SockFilter, arch, nr uint32, args ...uint64
 			acc = words[in.K]
 		case unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K:
 			jump(acc == in.K)
+		case unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K:
+			jump(acc&in.K != 0)
 		case unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K:
 			jump(acc >= in.K)
 		case unix.BPF_JMP | unix.BPF_JA:
@@ -50,6 +52,9 @@ func TestFilter(t *testing.T) {
 	prog := filter(rules, arch)
 	holds := func(c condition, args []uint64) bool {
 		half := uint32(args[c.half/2] >> (c.half % 2 * 32))
+		if c.bits {
+			return slices.ContainsFunc(c.values, func(bit uint32) bool { return half&bit != 0 })
+		}
 		return slices.Contains(c.values, half) != c.except
 	}
 	want := func(nr uint32, args []uint64) uint32 {
@@ -111,6 +116,10 @@ func TestCalls(t *testing.T) {
 		{"a plain fault", unix.SYS_KILL, []uint64{7, uint64(unix.SIGSEGV)}, false},
 		{"a signal of input", unix.SYS_FCNTL, []uint64{3, unix.F_SETSIG, uint64(unix.SIGUSR1)}, false},
 		{"a fault of input", unix.SYS_FCNTL, []uint64{3, unix.F_SETSIG, uint64(unix.SIGSEGV)}, true},
+		{"a process", unix.SYS_CLONE, []uint64{uint64(unix.SIGCHLD)}, false},
+		{"a thread", unix.SYS_CLONE, []uint64{unix.CLONE_VM | unix.CLONE_THREAD | unix.CLONE_SIGHAND | unix.CLONE_SETTLS}, false},
+		{"a process out of sight", unix.SYS_CLONE, []uint64{unix.CLONE_UNTRACED | uint64(unix.SIGCHLD)}, true},
+		{"a process, who knows how", unix.SYS_CLONE3, []uint64{address, 88}, true},
 		{"a flag of that number", unix.SYS_FCNTL, []uint64{3, unix.F_SETFD, uint64(unix.SIGSEGV)}, false},
 	}
 	for _, tt := range tests {

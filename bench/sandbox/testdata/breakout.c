@@ -254,6 +254,8 @@ int main(int argc, char **argv)
 	TRY("fault the runner by input", fcntl(0, F_SETSIG, SIGSEGV));
 	TRY("slow the runner", setpriority(PRIO_PROCESS, 1, 19));
 	TRY("slow all of the user", setpriority(PRIO_USER, 0, 19));
+	TRY("a process that nobody follows", child_in(CLONE_UNTRACED));
+	TRY("a process that nobody follows, by clone3", child3_in(CLONE_UNTRACED));
 	TRY("bind the runner to one CPU", syscall(SYS_sched_setaffinity, 1, 8, "\1\0\0\0\0\0\0\0"));
 	TRY("have the runner killed first", write_to("/proc/1/oom_score_adj", "1000"));
 	snprintf(path, sizeof path, "/proc/%s/environ", argv[2]);
