@@ -445,3 +445,78 @@ func testLocked(t *testing.T, url string) {
 		t.Error("ended what another process held")
 	}
 }
+
+// Of PostgreSQL's transactions several run at once: a mail whose number was given
+// first is also seen first, though its transaction ends last.
+func TestNumbersAreSeenInOrder(t *testing.T) {
+	url := storetest.Postgres(t)
+	var fault storetest.Fault
+	first, second, reader := storetest.OpenWrapped(t, url, fault.Wrap), storetest.OpenURL(t, url), storetest.OpenURL(t, url)
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	fault.Set(func(when string) {
+		if when == "before COMMIT" {
+			close(reached)
+			<-goOn
+		}
+	})
+	take := func(s *store.Store, name string) chan error {
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.TakeIn(t.Context(), name, "1", []store.Mail{{Key: name, Raw: []byte(name)}})
+			done <- err
+		}()
+		return done
+	}
+	firstDone := take(first, "first")
+	<-reached
+	secondDone := take(second, "second")
+	for waiting := 0; waiting == 0 && len(secondDone) == 0; {
+		err := reader.DB().QueryRowContext(t.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`).Scan(&waiting)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	early, err := reader.Mails(t.Context(), 0, 10)
+	if err != nil || len(early) != 0 {
+		t.Errorf("mails are seen before those with lower numbers: %v, %v", early, err)
+	}
+	close(goOn)
+	if err := errors.Join(<-firstDone, <-secondDone); err != nil {
+		t.Fatal(err)
+	}
+	mails, err := reader.Mails(t.Context(), 0, 10)
+	if err != nil || len(mails) != 2 || mails[0].Key != "first" {
+		t.Errorf("mails %v, %v", mails, err)
+	}
+}
+
+// A letter or notice that another is taking is passed over, not waited for.
+func TestTakenIsPassedOver(t *testing.T) {
+	url := storetest.Postgres(t)
+	s, other := storetest.OpenURL(t, url), storetest.OpenURL(t, url)
+	put(t, s, note("first"))
+	put(t, s, note("second"))
+	for number := range 2 {
+		if err := s.PutNotice(t.Context(), store.Notice{Repo: "o/r", Number: number + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tx, err := other.DB().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	for _, q := range []string{`UPDATE letters SET reason = 'x' WHERE letter_key = 'first'`, `UPDATE notices SET reason = 'x' WHERE number = 1`} {
+		if _, err := tx.ExecContext(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // else it waits for ever
+	defer cancel()
+	if l, err := s.NextLetter(ctx, noon); err != nil || l == nil || l.Key != "second" {
+		t.Errorf("letter %+v, %v", l, err)
+	}
+	if n, err := s.NextNotice(ctx, noon); err != nil || n == nil || n.Number != 2 {
+		t.Errorf("notice %+v, %v", n, err)
+	}
+}

@@ -99,6 +99,8 @@ func explainPostgres(err error) error {
 			return fmt.Errorf("the server refuses this user: check user and password: %w", err)
 		case "3D000":
 			return fmt.Errorf("there is no such database: make it with createdb: %w", err)
+		case "3F000":
+			return fmt.Errorf("there is no such schema: make it with CREATE SCHEMA: %w", err)
 		case "42501":
 			return fmt.Errorf("the user may not do this: make him the owner of the database: %w", err)
 		case "53100":
