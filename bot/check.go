@@ -12,6 +12,7 @@ import (
 )
 
 type checkCommand struct {
+	Config     string `placeholder:"FILE" help:"Try the service of this file instead: its folders, store, sandbox, projects, mailbox, mail server, GitHub. Nothing is sent."`
 	Repo       string `default:"." placeholder:"DIR" help:"The git repository; it is only read. Default: this folder."`
 	Base       string `placeholder:"REV" help:"The commit to try the suite on. Default: HEAD."`
 	Suite      string `placeholder:"FILE" help:"The suite file. Default: .patchbench.toml, bench.toml or suite.toml of the base."`
@@ -24,6 +25,9 @@ type checkCommand struct {
 }
 
 func (c *checkCommand) Run(ctx context.Context, t *terminal) error {
+	if c.Config != "" {
+		return c.service(ctx, t)
+	}
 	flags := measureFlags{Margin: 1, placeFlags: c.placeFlags}
 	if err := flags.check(); err != nil {
 		return err
