@@ -40,7 +40,7 @@ type world struct {
 	before   func()
 }
 
-const secret = "the webhook's secret"
+const secret = "It7ss3cr3tOfTheHook"
 
 var appKey = sync.OnceValue(func() []byte {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)

@@ -179,6 +179,14 @@ func (p *Pull) Say(login, body string) *Comment {
 	return c
 }
 
+// Edit makes a comment say something else.
+func (r *Repo) Edit(id int64, body string) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	c := r.comment[id]
+	c.Body, c.Updated = body, r.s.now
+}
+
 // Delete deletes a comment.
 func (r *Repo) Delete(id int64) {
 	r.s.mu.Lock()
