@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/emersion/go-smtp"
+
 	"patchbench/bot/reply"
 	"patchbench/config/service"
 	"patchbench/mbox/source/epoch"
@@ -54,7 +56,7 @@ func (c *checker) imap(ctx context.Context) {
 	defer cancel()
 	st, err := src.Check(ctx, c.o.Now().AddDate(0, 0, -lookBack), groups...)
 	if err != nil {
-		c.failed(name, serverAdvice(err, imap.Refused(err), "check user, password_file and folder", "check address and tls"), err)
+		c.failed(name, serverAdvice(err, imap.Refused(err), "check user, password_file, folder and tls", "check address and tls"), err)
 		return
 	}
 	c.say(name, OK, "", "%s: %d mails, %s", m, st.Mails, map[bool]string{true: "tells of new mail itself (IDLE)", false: "has no IDLE: it is asked every half minute"}[st.Idle])
@@ -130,6 +132,11 @@ func (c *checker) smtp(ctx context.Context) {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
 	if err := reply.Check(ctx, s, c.listening("the SMTP server")); err != nil {
+		var said *smtp.SMTPError
+		if errors.As(err, &said) && said.Code < 500 {
+			c.say(name, Away, "try again later", "%v", err)
+			return
+		}
 		c.failed(name, serverAdvice(err, reply.Refused(err), "check user, password_file and from", "check address and tls"), err)
 		return
 	}

@@ -98,6 +98,10 @@ type checker struct {
 // Check tries all parts and tells of each when it is known. It ends early only
 // with ctx.
 func Check(ctx context.Context, cfg *service.Config, o Options, tell func(Part)) error {
+	return newChecker(cfg, o, tell).all(ctx)
+}
+
+func newChecker(cfg *service.Config, o Options, tell func(Part)) *checker {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -114,10 +118,15 @@ func Check(ctx context.Context, cfg *service.Config, o Options, tell func(Part))
 			return s.Facts().Name, nil
 		}
 	}
-	c := &checker{cfg: cfg, o: o, tell: tell}
-	for _, part := range []func(context.Context){
-		c.state, c.work, c.store, c.sandbox, c.projects, c.imap, c.maildir, c.inboxes, c.smtp, c.lists, c.policy, c.github, c.web, c.clock,
-	} {
+	return &checker{cfg: cfg, o: o, tell: tell}
+}
+
+func (c *checker) all(ctx context.Context) error {
+	return c.try(ctx, c.state, c.work, c.store, c.sandbox, c.projects, c.remotes, c.imap, c.maildir, c.inboxes, c.smtp, c.lists, c.policy, c.github, c.web, c.clock)
+}
+
+func (c *checker) try(ctx context.Context, parts ...func(context.Context)) error {
+	for _, part := range parts {
 		part(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

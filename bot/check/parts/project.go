@@ -20,12 +20,9 @@ import (
 	"patchbench/mbox/tree"
 )
 
-func (c *checker) projects(ctx context.Context) {
+func (c *checker) projects(context.Context) {
 	for i := range c.cfg.Projects {
 		c.project(&c.cfg.Projects[i])
-		if r := c.cfg.Projects[i].Remote; r != "" {
-			c.remote(ctx, &c.cfg.Projects[i])
-		}
 	}
 }
 
@@ -106,6 +103,14 @@ func suiteOf(p *service.Project, repo *tree.Repo, tip string) (*bench.Suite, str
 		return s, file, err
 	}
 	return nil, "", fs.ErrNotExist
+}
+
+func (c *checker) remotes(ctx context.Context) {
+	for i := range c.cfg.Projects {
+		if p := &c.cfg.Projects[i]; p.Remote != "" {
+			c.remote(ctx, p)
+		}
+	}
 }
 
 // remote asks where a mirror is fetched from for its branches.
