@@ -73,6 +73,7 @@ func (c *Client) Prepare(ctx context.Context, p store.PullPayload) (repo, from, 
 	case errors.Is(err, mirror.ErrMoved), errors.Is(err, mirror.ErrNoPull), errors.Is(err, mirror.ErrNoBranch):
 		return "", "", "", &pullError{err}
 	case err != nil:
+		a.Forget(name) // its token may be one that was withdrawn
 		return "", "", "", err
 	}
 	if err := measurable(ctx, dir, base, p.Head); err != nil {

@@ -132,6 +132,16 @@ func (p *Pull) change(f func()) {
 	p.updated = p.r.s.now
 }
 
+// Head is the pull request's head.
+func (p *Pull) Head() string {
+	p.r.s.mu.Lock()
+	defer p.r.s.mu.Unlock()
+	return p.head
+}
+
+// Vanish takes the pull request away, as with an owner who is locked out.
+func (p *Pull) Vanish() { p.change(func() { p.gone = true }) }
+
 // Push makes head the pull request's head.
 func (p *Pull) Push(head string) {
 	p.change(func() {

@@ -1,0 +1,185 @@
+package github
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"patchbench/bot/github/githubtest"
+	"patchbench/mbox/tree"
+	"patchbench/store"
+)
+
+func TestPrepare(t *testing.T) {
+	githubtest.NeedGit(t)
+	for _, c := range []struct {
+		name  string
+		pull  func(w *world) (p *githubtest.Pull, head string) // head is the approved one
+		want  []string                                         // subjects of the versions; nil if it is refused
+		fault string                                           // a part of the refusal
+		moved bool
+	}{
+		{name: "a line", pull: func(w *world) (*githubtest.Pull, string) {
+			head := w.line("a", 3)
+			return w.repo.Open("author", "t", head), head
+		}, want: []string{"a: change 1", "a: change 2", "a: change 3"}},
+		{name: "a base that has moved on", pull: func(w *world) (*githubtest.Pull, string) {
+			head := w.line("a", 2)
+			w.repo.Git.Branch("main", w.line("m", 3))
+			return w.repo.Open("author", "t", head), head
+		}, want: []string{"a: change 1", "a: change 2"}},
+		{name: "main merged into it", pull: func(w *world) (*githubtest.Pull, string) {
+			g := w.repo.Git
+			topic := w.line("a", 1)
+			w.repo.Git.Branch("main", w.line("m", 2))
+			merge := g.Commit(map[string]string{"README": "one\n", "a": "0", "m": "1"}, "Merge main", topic, g.Tip("main"))
+			head := g.Commit(map[string]string{"README": "one\n", "a": "9", "m": "1"}, "a: after", merge)
+			return w.repo.Open("author", "t", head), head
+		}, want: []string{"a: change 1", "Merge main", "a: after"}},
+		{name: "a side branch merged into it", pull: func(w *world) (*githubtest.Pull, string) {
+			g := w.repo.Git
+			topic := w.line("a", 1)
+			side := g.Commit(map[string]string{"README": "one\n", "a": "0", "s": "1"}, "side: one", topic)
+			side = g.Commit(map[string]string{"README": "one\n", "a": "0", "s": "2"}, "side: two", side)
+			head := g.Commit(map[string]string{"README": "one\n", "a": "0", "s": "2"}, "Merge side", topic, side)
+			return w.repo.Open("author", "t", head), head
+		}, want: []string{"a: change 1", "Merge side"}},
+		{name: "a fork that is gone", pull: func(w *world) (*githubtest.Pull, string) {
+			head := w.line("a", 1)
+			p := w.repo.Open("author", "t", head)
+			p.DropFork()
+			return p, head
+		}, want: []string{"a: change 1"}},
+		{name: "a base branch that was renamed", pull: func(w *world) (*githubtest.Pull, string) {
+			head := w.line("a", 1)
+			p := w.repo.Open("author", "t", head)
+			w.repo.Git.Branch("trunk", w.repo.Git.Tip("main"))
+			w.repo.Git.DeleteBranch("main")
+			p.Base("trunk")
+			return p, head
+		}, want: []string{"a: change 1"}},
+		{name: "a base branch that is gone", pull: func(w *world) (*githubtest.Pull, string) {
+			head := w.line("a", 1)
+			p := w.repo.Open("author", "t", head)
+			w.repo.Git.Branch("trunk", w.repo.Git.Tip("main"))
+			w.repo.Git.DeleteBranch("main")
+			return p, head
+		}, fault: `no such branch: "main"`},
+		{name: "pushed to", pull: func(w *world) (*githubtest.Pull, string) {
+			head := w.line("a", 1)
+			p := w.repo.Open("author", "t", head)
+			p.Push(w.line("evil", 1))
+			return p, head
+		}, fault: "another commit by now", moved: true},
+		{name: "nothing of its own", pull: func(w *world) (*githubtest.Pull, string) {
+			head := w.repo.Git.Tip("main")
+			return w.repo.Open("author", "t", head), head
+		}, fault: "no commits beside those of its base"},
+		{name: "another history", pull: func(w *world) (*githubtest.Pull, string) {
+			head := w.repo.Git.Commit(map[string]string{"x": "y"}, "unrelated")
+			return w.repo.Open("author", "t", head), head
+		}, fault: "no commit in common"},
+		{name: "100 commits", pull: func(w *world) (*githubtest.Pull, string) {
+			head := w.line("a", 100)
+			return w.repo.Open("author", "t", head), head
+		}, want: make([]string, 100)},
+		{name: "101 commits", pull: func(w *world) (*githubtest.Pull, string) {
+			head := w.line("a", 101)
+			return w.repo.Open("author", "t", head), head
+		}, fault: "101 commits along the first parent; 100 at most"},
+		{name: "1200 commits", pull: func(w *world) (*githubtest.Pull, string) {
+			head := w.line("a", 1200)
+			return w.repo.Open("author", "t", head), head
+		}, fault: "more than 1000 commits"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			p, head := c.pull(w)
+			payload := store.PullPayload{Repo: "kit/kit", Number: p.Number, Head: head, BaseRef: "main"}
+			dir, from, to, err := w.c.Prepare(t.Context(), payload)
+			if c.want == nil {
+				if !errors.Is(err, ErrPull) || !strings.Contains(err.Error(), c.fault) || errors.Is(err, ErrMoved) != c.moved {
+					t.Fatalf("%v, want an ErrPull that says %q", err, c.fault)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if to != head || dir != filepath.Join(w.cfg.State, "github", "kit", "kit.git") {
+				t.Errorf("%s %s..%s", dir, from, to)
+			}
+			repo, err := tree.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer repo.Close()
+			stack, err := repo.Range(t.Context(), from, to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, s := range stack.Steps {
+				got = append(got, s.Subject)
+			}
+			if len(got) != len(c.want) || c.want[0] != "" && strings.Join(got, "|") != strings.Join(c.want, "|") {
+				t.Errorf("versions %q, want %q", got, c.want)
+			}
+			clean(t, w)
+		})
+	}
+}
+
+// clean looks for the token in all that was written.
+func clean(t *testing.T, w *world) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(w.cfg.State, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files++
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), "ghs_") || strings.Contains(string(data), w.hub.Token) {
+			t.Errorf("%s holds a token", path)
+		}
+		return err
+	})
+	if err != nil || files == 0 {
+		t.Errorf("%d files were read (%v)", files, err)
+	}
+}
+
+// What the network does is no fault of the pull request, and over once it works.
+func TestPrepareFaults(t *testing.T) {
+	githubtest.NeedGit(t)
+	w := newWorld(t)
+	head := w.line("a", 2)
+	p := w.repo.Open("author", "t", head)
+	payload := store.PullPayload{Repo: "kit/kit", Number: p.Number, Head: head, BaseRef: "main"}
+	for _, f := range []githubtest.Fault{
+		{Path: "/installation", Status: 502},
+		{Path: "/access_tokens", HangUp: true},
+		{Method: "GIT", Status: 503},
+		{Method: "GIT", Path: "git-upload-pack", HangUp: true, After: true},
+		{Method: "GIT", Status: 429},
+	} {
+		w.hub.Fail(f)
+		_, _, _, err := w.c.Prepare(t.Context(), payload)
+		if err == nil || errors.Is(err, ErrPull) {
+			t.Errorf("%+v: %v, want an error that is no ErrPull", f, err)
+		}
+		fmt.Fprintln(w, err) // where tokens are looked for
+	}
+	if _, _, _, err := w.c.Prepare(t.Context(), payload); err != nil {
+		t.Error(err)
+	}
+	w.cfg.GitHub.Repositories = nil
+	if _, _, _, err := w.c.Prepare(t.Context(), payload); !errors.Is(err, ErrPull) {
+		t.Errorf("%v for a repository that is taken out, want an ErrPull", err)
+	}
+}
