@@ -178,8 +178,10 @@ func (c *checker) branch(at []any, what, s string) {
 // passwords there.
 func (c *checker) remote(at []any, what, s string) {
 	u, err := url.Parse(s)
+	place, _, _ := strings.Cut(s, "/")
 	switch {
-	case strings.TrimSpace(s) == "" || strings.HasPrefix(s, "-") || strings.ContainsFunc(s, bad) || strings.Contains(s, "::"):
+	// Without a scheme it is an absolute path, or HOST:PATH as ssh has it.
+	case place != "" && !strings.Contains(place, ":") || strings.TrimSpace(s) == "" || strings.HasPrefix(s, "-") || strings.ContainsFunc(s, bad) || strings.Contains(s, "::"):
 		c.fault(at, "%s is no address to fetch from: give a URL such as \"https://git.example.org/git.git\"", what)
 	case err == nil && hasPassword(u):
 		c.fault(at, "%s has a password in it: give an address without, and let the mirror be fetched by somebody who has it", what)
