@@ -154,17 +154,20 @@ func (c *conn) examine() (*goimap.SelectData, error) {
 	if d.UIDValidity == 0 {
 		return nil, fmt.Errorf("open folder %s: the server gives no UIDVALIDITY: its mails cannot be followed", c.source.o.Folder)
 	}
-	if d.UIDNext == 0 {
-		all, err := c.search(&goimap.SearchCriteria{})
-		if err != nil {
-			return nil, err
-		}
-		d.UIDNext = 1
-		for _, r := range all {
-			d.UIDNext = max(d.UIDNext, r.Start+1, r.Stop+1)
-		}
-	}
 	return d, nil
+}
+
+// next is the UID that the folder's next mail gets. Old servers do not tell.
+func (c *conn) next(folder *goimap.SelectData) (goimap.UID, error) {
+	if folder.UIDNext > 0 {
+		return folder.UIDNext, nil
+	}
+	all, err := c.search(&goimap.SearchCriteria{})
+	next := goimap.UID(1)
+	for _, r := range all {
+		next = max(next, r.Stop+1)
+	}
+	return next, err
 }
 
 // search gives the UIDs that meet the criteria.

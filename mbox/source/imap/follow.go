@@ -54,15 +54,16 @@ func (f *follower) session(ctx context.Context) error {
 	}
 	switch {
 	case f.at.Validity == 0:
-		if err := f.begin(ctx, c, folder); err != nil {
-			return err
-		}
+		err = f.begin(ctx, c, folder)
 	case f.at.Validity != folder.UIDValidity:
 		f.tell("the folder has been numbered anew (UIDVALIDITY %d, was %d): what came since %s is read again", folder.UIDValidity, f.at.Validity, day(f.at.Newest))
-		f.renumber(folder)
-	case folder.UIDNext < f.at.Next:
+		err = f.renumber(c, folder)
+	case folder.UIDNext > 0 && folder.UIDNext < f.at.Next:
 		f.tell("the folder has gone back (UIDNEXT %d, was %d), as after a restored backup: what came since %s is read again", folder.UIDNext, f.at.Next, day(f.at.Newest))
-		f.renumber(folder)
+		err = f.renumber(c, folder)
+	}
+	if err != nil {
+		return err
 	}
 	for {
 		if err := f.catchUp(ctx, c); err != nil {
@@ -81,16 +82,25 @@ func day(t time.Time) string {
 	return t.Add(-overlap).Format(time.DateOnly)
 }
 
-func (f *follower) renumber(folder *goimap.SelectData) {
-	f.at.renumbered(folder.UIDValidity, folder.UIDNext)
+func (f *follower) renumber(c *conn, folder *goimap.SelectData) error {
+	next, err := c.next(folder)
+	if err != nil {
+		return err
+	}
+	f.at.renumbered(folder.UIDValidity, next)
 	f.moved = true
 	clear(f.refused)
+	return nil
 }
 
 // begin is the first start: it notes where the folder ends and how old its newest
 // mails are, and gives nothing.
 func (f *follower) begin(ctx context.Context, c *conn, folder *goimap.SelectData) error {
-	at := cursor{Validity: folder.UIDValidity, Next: folder.UIDNext}
+	next, err := c.next(folder)
+	if err != nil {
+		return err
+	}
+	at := cursor{Validity: folder.UIDValidity, Next: next}
 	if n := folder.NumMessages; n > 0 {
 		first := uint32(1)
 		if n > feed.MaxMails {

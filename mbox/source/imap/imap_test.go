@@ -60,6 +60,9 @@ func (k *taker) take(_ context.Context, b feed.Batch) error {
 		k.numbers = append(k.numbers, n)
 		k.sizes = append(k.sizes, len(m.Raw))
 		bytes += len(m.Raw)
+		if m.Cut != (len(m.Raw) == feed.CutAt) {
+			k.t.Errorf("mail %d of %d bytes: cut %v", n, len(m.Raw), m.Cut)
+		}
 	}
 	if len(b.Mails) > feed.MaxMails || bytes > feed.MaxBytes {
 		k.t.Errorf("a batch of %d mails, %d bytes", len(b.Mails), bytes)
