@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -21,39 +20,41 @@ import (
 // patience is how long a command waits for the series that it is about.
 const patience = 24 * time.Hour
 
-// obey does what the pending commands say, and keeps how far that is. A command
-// that is done twice, because the process died in between, does no more than once.
-func (w *Watcher) obey(ctx context.Context, heard orders, now time.Time) error {
-	var waiting []int64
-	for _, id := range heard.Pending {
-		mails, err := w.st.Mails(ctx, id-1, 1)
+// obey does what the pending commands say. How far that is, is kept in the store
+// behind each: if the process dies in between, one is obeyed twice, and each does
+// nothing more then.
+func (w *Watcher) obey(ctx context.Context, now time.Time) error {
+	for i := 0; i < len(w.orders.Pending); {
+		o := &w.orders.Pending[i]
+		mails, err := w.st.Mails(ctx, o.Mail-1, 1)
 		if err != nil {
 			return err
 		}
-		if len(mails) == 0 || mails[0].ID != id {
-			continue // forgotten meanwhile
+		if len(mails) > 0 && mails[0].ID == o.Mail { // else it is forgotten
+			wait, err := w.hear(ctx, &mails[0], o, now)
+			if err != nil {
+				return err
+			}
+			if wait {
+				i++
+				continue
+			}
 		}
-		wait, err := w.hear(ctx, &mails[0], now)
-		if err != nil {
+		w.orders.Pending = slices.Delete(w.orders.Pending, i, i+1)
+		if err := w.keep(ctx); err != nil {
 			return err
 		}
-		if wait {
-			waiting = append(waiting, id)
-		}
 	}
-	heard.Pending = waiting
-	if reflect.DeepEqual(heard, w.orders) {
-		return nil
-	}
-	text, err := json.Marshal(heard)
+	return nil
+}
+
+// keep stores how far commands have been obeyed.
+func (w *Watcher) keep(ctx context.Context) error {
+	text, err := json.Marshal(w.orders)
 	if err != nil {
 		return err
 	}
-	if err := w.st.SetValue(ctx, ordersName, string(text)); err != nil {
-		return err
-	}
-	w.orders = heard
-	return nil
+	return w.st.SetValue(ctx, ordersName, string(text))
 }
 
 // giver is a mail with commands, and who gives them.
@@ -65,7 +66,7 @@ type giver struct {
 
 // hear does what a mail says; wait means that it is about a series that is not
 // decided yet. The commands of those who may not are logged and never answered.
-func (w *Watcher) hear(ctx context.Context, mail *store.Mail, now time.Time) (wait bool, err error) {
+func (w *Watcher) hear(ctx context.Context, mail *store.Mail, o *order, now time.Time) (wait bool, err error) {
 	m, err := read(mail.Raw)
 	if err != nil || mail.Problem != "" {
 		return false, nil
@@ -96,18 +97,22 @@ func (w *Watcher) hear(ctx context.Context, mail *store.Mail, now time.Time) (wa
 		return false, nil
 	}
 	g := giver{m, mail.Received, quoted(m.From.Email)}
-	for n, line := range command.Find(m) {
-		switch line.Verb {
+	for lines := command.Find(m); o.Line < len(lines); {
+		switch line := lines[o.Line]; line.Verb {
 		case command.Stop:
 			err = w.stop(ctx, i, g, store.Stopped, "stopped by "+g.name)
 		case command.Ignore:
 			err = w.ignore(ctx, i, g)
 		case command.Run:
-			err = w.rerun(ctx, cfg, i, task, g, n, line.Args, now)
+			err = w.rerun(ctx, cfg, i, task, g, o, line.Args, now)
 		default:
 			log.Info("unknown command", "from", m.From.Email, "command", line.Verb)
 		}
 		if err != nil {
+			return false, err
+		}
+		o.Line, o.Approve = o.Line+1, 0
+		if err := w.keep(ctx); err != nil {
 			return false, err
 		}
 		// The next line finds what this one has changed.
@@ -227,7 +232,7 @@ func (w *Watcher) ignore(ctx context.Context, i int, g giver) error {
 
 // rerun approves a held series, or has one evaluated again, as a mail asks for; the
 // answer goes to whoever asked.
-func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *store.Task, g giver, n int, args string, now time.Time) error {
+func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *store.Task, g giver, o *order, args string, now time.Time) error {
 	log := w.o.Log.With("message_id", g.m.ID, "series", task.Ref, "job", task.ID)
 	r, err := command.ParseRun(args, classes(cfg))
 	if err != nil {
@@ -235,12 +240,19 @@ func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *s
 		return nil
 	}
 	switch {
-	case task.State == store.Held && r.Plain():
-		err := w.st.Release(ctx, task.ID, "approved by "+g.name)
-		if errors.Is(err, store.ErrState) {
-			return nil
+	case o.Approve != 0 || task.State == store.Held && r.Plain():
+		if o.Approve == 0 {
+			o.Approve = task.ID
+			if err := w.keep(ctx); err != nil {
+				return err
+			}
 		}
-		log.Info("series was approved by mail", "from", g.m.From.Email)
+		err := w.st.Release(ctx, o.Approve, "approved by "+g.name)
+		if err == nil {
+			log.Info("series was approved by mail", "from", g.m.From.Email)
+		} else if errors.Is(err, store.ErrState) {
+			err = nil // it was approved already
+		}
 		return err
 	case r.Plain() && (task.State == store.Queued || task.State == store.Running):
 		log.Info("series is being evaluated already", "from", g.m.From.Email)
@@ -291,8 +303,8 @@ func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *s
 		Author: g.m.From, Version: s.Version, Content: contentOf(&s) + " " + strings.Join(strings.Fields(args), " "),
 		Payload: store.EncodePayload(p), State: store.Queued, Reason: "asked for by " + g.name, Created: now, Supersedes: p.Previous,
 	}}
-	if n > 0 {
-		d.Task.Key += fmt.Sprint(":", n+1)
+	if o.Line > 0 {
+		d.Task.Key += fmt.Sprint(":", o.Line+1)
 	}
 	if d.Task.Class == "" {
 		d.Task.Class = cfg.Worker.Class

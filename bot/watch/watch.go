@@ -92,7 +92,17 @@ type Counts struct {
 // none is obeyed twice.
 type orders struct {
 	Seen    int64   // up to this mail
-	Pending []int64 // mails before that whose commands wait for their series
+	Pending []order // in mails before that
+}
+
+// order is a mail with commands that are not obeyed yet, as their series is not
+// decided.
+type order struct {
+	Mail int64
+	Line int // the first command that is not obeyed, from 0
+	// Approve is the task that this command was about to approve when it was noted;
+	// by then it may have been, and evaluated since.
+	Approve int64 `json:",omitempty"`
 }
 
 const ordersName = "watch:orders"
@@ -201,8 +211,7 @@ func (w *Watcher) step(ctx context.Context) error {
 			return err
 		}
 	}
-	heard := w.orders
-	heard.Pending = append([]int64(nil), w.orders.Pending...)
+	seen, heard := w.orders.Seen, w.orders.Pending
 	for {
 		mails, err := w.st.Mails(ctx, w.last, page)
 		if err != nil {
@@ -214,10 +223,10 @@ func (w *Watcher) step(ctx context.Context) error {
 				return err
 			}
 			w.last = mails[i].ID
-			if w.last > heard.Seen {
-				heard.Seen = w.last
+			if w.last > seen {
+				seen = w.last
 				if replies {
-					heard.Pending = append(heard.Pending, w.last)
+					heard = append(heard, order{Mail: w.last})
 				}
 			}
 		}
@@ -234,7 +243,13 @@ func (w *Watcher) step(ctx context.Context) error {
 			w.collector.Told(i)
 		}
 	}
-	return w.obey(ctx, heard, now)
+	if seen > w.orders.Seen {
+		w.orders = orders{seen, heard}
+		if err := w.keep(ctx); err != nil {
+			return err
+		}
+	}
+	return w.obey(ctx, now)
 }
 
 // authentication is how senders are checked.

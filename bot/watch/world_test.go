@@ -32,7 +32,12 @@ const secret = "a secret of the tests"
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	x := &world{t: t, st: storetest.Open(t), now: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}
+	return newWorldOn(t, storetest.Open(t))
+}
+
+func newWorldOn(t testing.TB, st *store.Store) *world {
+	t.Helper()
+	x := &world{t: t, st: st, now: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}
 	x.cfg = &service.Config{
 		Projects: []service.Project{{Name: "kit", Branch: "main"}, {Name: "tool", Class: "arm64"}},
 		SMTP:     &service.SMTP{From: mbox.Address{Name: "Patchbench", Email: "bench@bot.test"}},
