@@ -129,8 +129,10 @@ func Standing(a About, state store.State, detail string) Text {
 }
 
 // Report tells of an evaluation. policy is service.Neutral or service.Strict.
-func Report(e *store.Evaluation, a About, policy string) Text {
-	text, cut := markdown.Within(e, maxReport)
+func Report(e *store.Evaluation, a About, policy string) Text { return report(e, a, policy, maxReport) }
+
+func report(e *store.Evaluation, a About, policy string, limit int) Text {
+	text, cut := markdown.Within(e, limit)
 	foot := "\nMeasured: " + markdown.Code(short(a.Head)) + "."
 	link, linked := address(a.URL)
 	switch {
