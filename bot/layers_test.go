@@ -64,8 +64,10 @@ var layer = map[string]int{
 	"bench/sample/parse/gobench": 14,
 	"bench/compare":              20,
 	"bench/claims":               20,
-	"store/db":                   29, // the databases that store stands on
+	"store/db":                   28, // the databases that store stands on
+	"store/record":               29, // the part of store that knows no service
 	"store":                      30,
+	"store/db/dbtest":            27, // for tests
 	"store/storetest":            31, // for tests
 	"bot/eval":                   40,
 	"bot/report/plain":           31, // the parts of bot/report that know no evaluation

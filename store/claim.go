@@ -22,7 +22,7 @@ func (s *Store) Claim(ctx context.Context, id int64, worker string, lease time.D
 			UPDATE tasks SET state = 'running', worker = $2, lease = $3, started = $4, ended = '', reason = '', progress = '',
 				fence = fence + 1, attempts = attempts + 1
 			WHERE id = $1 AND (state = 'queued' AND due <= $4 OR state = 'running' AND lease < $4)`,
-			id, db.Text(worker), stamp(now.Add(lease)), stamp(now))
+			id, db.Text(worker), db.Time(now.Add(lease)), db.Time(now))
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (s *Store) Beat(ctx context.Context, id, fence int64, lease time.Duration, 
 			return nil
 		}
 		_, err = tx.ExecContext(ctx, `UPDATE tasks SET lease = $2, progress = $3 WHERE id = $1`,
-			id, stamp(s.now().Add(lease)), db.Text(progress))
+			id, db.Time(s.now().Add(lease)), db.Text(progress))
 		return err
 	})
 	return state, err
@@ -89,7 +89,7 @@ func (s *Store) HandBack(ctx context.Context, id, fence int64, delay time.Durati
 	return s.claimed(ctx, "hand back", id, fence, func(tx *sql.Tx, t *Task) error {
 		due, attempts := "", t.Attempts-1
 		if delay > 0 {
-			due, attempts = stamp(s.now().Add(delay)), t.Attempts
+			due, attempts = db.Time(s.now().Add(delay)), t.Attempts
 		}
 		_, err := tx.ExecContext(ctx, `
 			UPDATE tasks SET state = 'queued', reason = $2, due = $3, attempts = $4, worker = '', lease = '', progress = '', job = 0
@@ -112,7 +112,7 @@ func (s *Store) Finish(ctx context.Context, id, fence int64, to State, why, eval
 	return s.claimed(ctx, "finish", id, fence, func(tx *sql.Tx, t *Task) error {
 		_, err := tx.ExecContext(ctx, `
 			UPDATE tasks SET state = $2, reason = $3, evaluation = $4, ended = $5, lease = '', progress = '' WHERE id = $1`,
-			id, string(to), db.Text(why), db.Text(evaluation), stamp(s.now()))
+			id, string(to), db.Text(why), db.Text(evaluation), db.Time(s.now()))
 		if err != nil {
 			return err
 		}

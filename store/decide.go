@@ -59,7 +59,7 @@ func (s *Store) Decide(ctx context.Context, d Decision) (*Task, bool, error) {
 		}
 		ended := ""
 		if t.State != Held && t.State != Queued {
-			ended = stamp(now)
+			ended = db.Time(now)
 		}
 		payload := t.Payload
 		if payload == nil {
@@ -79,7 +79,7 @@ func (s *Store) Decide(ctx context.Context, d Decision) (*Task, bool, error) {
 			RETURNING id`,
 			key, db.Text(t.Kind), db.Text(t.Project), t.Class, db.Text(t.List), db.Text(t.Ref), db.Text(t.Title), db.Text(t.Author.Name),
 			strings.ToLower(db.Text(t.Author.Email)), t.Version, db.Text(t.Content), string(t.State), db.Text(t.Reason),
-			stamp(t.Created), ended, db.Text(t.Supersedes), payload).Scan(&id)
+			db.Time(t.Created), ended, db.Text(t.Supersedes), payload).Scan(&id)
 		if changed, err = found(err); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (s *Store) Decide(ctx context.Context, d Decision) (*Task, bool, error) {
 				}
 				_, err := tx.ExecContext(ctx, `
 					UPDATE tasks SET state = 'superseded', reason = $2, ended = $3
-					WHERE task_key = $1 AND state IN ('held', 'queued', 'running')`, other, "by "+key, stamp(now))
+					WHERE task_key = $1 AND state IN ('held', 'queued', 'running')`, other, "by "+key, db.Time(now))
 				if err != nil {
 					return err
 				}
@@ -162,7 +162,7 @@ func (s *Store) End(ctx context.Context, id int64, to State, why string) error {
 		return s.fail(fmt.Sprintf("end task %d", id), fmt.Errorf("%w: it cannot be ended as %q", ErrState, to))
 	}
 	return s.change(ctx, "end", id, []State{Held, Queued, Running}, func(tx *sql.Tx, t *Task) error {
-		_, err := tx.ExecContext(ctx, `UPDATE tasks SET state = $2, reason = $3, ended = $4 WHERE id = $1`, id, string(to), db.Text(why), stamp(s.now()))
+		_, err := tx.ExecContext(ctx, `UPDATE tasks SET state = $2, reason = $3, ended = $4 WHERE id = $1`, id, string(to), db.Text(why), db.Time(s.now()))
 		return err
 	})
 }
@@ -208,7 +208,7 @@ func (s *Store) Requeue(ctx context.Context, now time.Time) ([]int64, error) {
 			FROM tasks AS t LEFT JOIN river_job AS j ON j.id = t.job
 			WHERE (t.state = 'running' AND t.lease < $1 OR t.state = 'queued' AND t.due <= $1)
 				AND (j.id IS NULL OR j.state NOT IN ('available', 'scheduled', 'pending'))
-			ORDER BY t.id`, stamp(now))
+			ORDER BY t.id`, db.Time(now))
 		if err != nil {
 			return err
 		}

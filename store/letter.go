@@ -117,7 +117,7 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, l Letter) (bool, error) {
 			created, started, ended, body)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11, '', '', $12) ON CONFLICT (letter_key) DO NOTHING`,
 		db.Text(l.Key), l.Task, db.Text(l.Channel), db.Text(l.MessageID), db.Text(l.From), to, db.Text(l.Subject), string(l.State),
-		db.Text(l.Reason), stamp(l.Next), stamp(l.Created), body)
+		db.Text(l.Reason), db.Time(l.Next), db.Time(l.Created), body)
 	if err != nil {
 		return false, err
 	}
@@ -152,7 +152,7 @@ func scanLetter(r row, more ...any) (*Letter, error) {
 		text string
 		time *time.Time
 	}{{next, &l.Next}, {created, &l.Created}, {started, &l.Started}, {ended, &l.Ended}} {
-		if *c.time, err = unstamp(c.text); err != nil {
+		if *c.time, err = db.ParseTime(c.text); err != nil {
 			return nil, fmt.Errorf("letter %d: %w", l.ID, err)
 		}
 	}
@@ -217,7 +217,7 @@ func (s *Store) NextLetter(ctx context.Context, now time.Time) (*Letter, error) 
 	l, err := scanLetter(s.db.QueryRowContext(ctx, `
 		UPDATE letters SET state = 'sending', attempts = attempts + 1, started = $1
 		WHERE id = (SELECT id FROM letters WHERE state = 'queued' AND next <= $1 ORDER BY next, id LIMIT 1`+s.db.SkipLocked+`)
-		RETURNING `+letterColumns+`, body`, stamp(now)), &body)
+		RETURNING `+letterColumns+`, body`, db.Time(now)), &body)
 	there, err := found(err)
 	if err != nil {
 		return nil, s.fail("take a letter to send", err)
@@ -244,12 +244,12 @@ func (s *Store) Settle(ctx context.Context, l *Letter) error {
 		}
 		ended := ""
 		if l.State.over() {
-			ended = stamp(s.now())
+			ended = db.Time(s.now())
 		}
 		result, err := tx.ExecContext(ctx, `
 			UPDATE letters SET state = $2, reason = $3, next = $4, recipients = $5, ended = $6
 			WHERE id = $1 AND state IN ('sending', 'unknown') AND attempts = $7 AND started = $8`,
-			l.ID, string(l.State), db.Text(l.Reason), stamp(l.Next), to, ended, l.Attempts, stamp(l.Started))
+			l.ID, string(l.State), db.Text(l.Reason), db.Time(l.Next), to, ended, l.Attempts, db.Time(l.Started))
 		if err != nil {
 			return err
 		}
@@ -292,7 +292,7 @@ func (s *Store) MoveLetter(ctx context.Context, id int64, from []LetterState, to
 		}
 		ended, attempts := "", `attempts`
 		if to.over() {
-			ended = stamp(s.now())
+			ended = db.Time(s.now())
 		}
 		if to == LetterQueued {
 			attempts = `0`

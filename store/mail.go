@@ -73,7 +73,7 @@ func (s *Store) TakeIn(ctx context.Context, source, cursor string, mails []Mail)
 		if err := s.db.Serialise(ctx, tx, "mails"); err != nil {
 			return err
 		}
-		now := stamp(s.now())
+		now := db.Time(s.now())
 		insert, err := tx.PrepareContext(ctx, `
 			INSERT INTO mails (sha256, mail_key, source, received, taken, problem, raw)
 			VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (sha256) DO NOTHING`)
@@ -82,7 +82,7 @@ func (s *Store) TakeIn(ctx context.Context, source, cursor string, mails []Mail)
 		}
 		defer insert.Close()
 		for i, m := range mails {
-			result, err := insert.ExecContext(ctx, all[i].sum, all[i].key, db.Text(source), stamp(m.Received), now, db.Text(m.Problem), all[i].raw)
+			result, err := insert.ExecContext(ctx, all[i].sum, all[i].key, db.Text(source), db.Time(m.Received), now, db.Text(m.Problem), all[i].raw)
 			if err != nil {
 				return err
 			}
@@ -163,7 +163,7 @@ func scanMail(r row) (Mail, error) {
 	if err != nil {
 		return m, err
 	}
-	if m.Received, err = unstamp(received); err != nil {
+	if m.Received, err = db.ParseTime(received); err != nil {
 		return m, fmt.Errorf("mail %d: %w", m.ID, err)
 	}
 	z, err := gzip.NewReader(bytes.NewReader(packed))
@@ -179,7 +179,7 @@ func scanMail(r row) (Mail, error) {
 // PruneMails removes the mails that were both received and taken in before a
 // time and gives how many that were. The cursors stay.
 func (s *Store) PruneMails(ctx context.Context, before time.Time) (int, error) {
-	result, err := s.db.ExecContext(ctx, `DELETE FROM mails WHERE taken < $1 AND received < $1`, stamp(before))
+	result, err := s.db.ExecContext(ctx, `DELETE FROM mails WHERE taken < $1 AND received < $1`, db.Time(before))
 	if err != nil {
 		return 0, s.fail("remove old mails", err)
 	}

@@ -46,7 +46,7 @@ func (s *Store) putNotice(ctx context.Context, tx *sql.Tx, n Notice) error {
 		ON CONFLICT (repo, number) DO UPDATE SET head = excluded.head, comment = excluded.comment, check_run = excluded.check_run,
 			seq = notices.seq + 1
 		WHERE notices.head <> excluded.head OR notices.comment <> excluded.comment OR notices.check_run <> excluded.check_run`,
-		db.Text(n.Repo), n.Number, db.Text(n.Head), db.Text(n.Comment), db.Text(n.Check), n.CommentID, n.CheckID, db.Text(n.CheckHead), stamp(n.Next))
+		db.Text(n.Repo), n.Number, db.Text(n.Head), db.Text(n.Comment), db.Text(n.Check), n.CommentID, n.CheckID, db.Text(n.CheckHead), db.Time(n.Next))
 	return err
 }
 
@@ -64,11 +64,11 @@ func (s *Store) NextNotice(ctx context.Context, now time.Time) (*Notice, error) 
 		WHERE (repo, number) = (
 			SELECT repo, number FROM notices WHERE sent < seq AND next <= $1 ORDER BY next, repo, number LIMIT 1`+s.db.SkipLocked+`)
 		RETURNING repo, number, head, comment, check_run, seq, sent, lent, comment_id, check_id, check_head, next, attempts, reason`,
-		stamp(now), stamp(now.Add(lent))).
+		db.Time(now), db.Time(now.Add(lent))).
 		Scan(&n.Repo, &n.Number, &n.Head, &n.Comment, &n.Check, &n.Seq, &n.Sent, &n.Lent, &n.CommentID, &n.CheckID, &n.CheckHead, &next, &n.Attempts, &n.Reason)
 	there, err := found(err)
 	if err == nil && there {
-		n.Next, err = unstamp(next)
+		n.Next, err = db.ParseTime(next)
 	}
 	if err != nil {
 		return nil, s.fail("take a notice to deliver", err)
@@ -85,7 +85,7 @@ func (s *Store) NextNotice(ctx context.Context, now time.Time) (*Notice, error) 
 // are in n. It gives ErrState if the notice has been lent to somebody else since.
 func (s *Store) SettleNotice(ctx context.Context, n *Notice) error {
 	return s.do(ctx, fmt.Sprintf("settle notice for %s#%d", n.Repo, n.Number), func(tx *sql.Tx) error {
-		next, attempts := stamp(n.Next), n.Attempts
+		next, attempts := db.Time(n.Next), n.Attempts
 		if n.Sent == n.Seq {
 			next, attempts = "", 0
 		}
@@ -114,10 +114,10 @@ const remembered = 30 * 24 * time.Hour
 func (s *Store) Delivery(ctx context.Context, id string) (fresh bool, err error) {
 	err = s.do(ctx, "remember delivery "+id, func(tx *sql.Tx) error {
 		now := s.now()
-		if _, err := tx.ExecContext(ctx, `DELETE FROM deliveries WHERE seen < $1`, stamp(now.Add(-remembered))); err != nil {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM deliveries WHERE seen < $1`, db.Time(now.Add(-remembered))); err != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, `INSERT INTO deliveries (id, seen) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, db.Text(id), stamp(now))
+		result, err := tx.ExecContext(ctx, `INSERT INTO deliveries (id, seen) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, db.Text(id), db.Time(now))
 		if err != nil {
 			return err
 		}

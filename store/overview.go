@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"patchbench/bench"
+	"patchbench/store/db"
 )
 
 // Overview is how things stand, in numbers.
@@ -53,7 +54,7 @@ type EvaluationFilter struct {
 // Stamp gives the full id of an evaluation and a text that changes whenever its
 // record or its samples do. An unknown or ambiguous id is an *IDError.
 func (s *Store) Stamp(ctx context.Context, id string) (full, stamp string, err error) {
-	full, err = s.fullID(ctx, id)
+	full, err = s.FullID(ctx, id)
 	if err != nil {
 		return "", "", err
 	}
@@ -102,7 +103,7 @@ func (s *Store) Evaluations(ctx context.Context, f EvaluationFilter) ([]Listed, 
 func (s *Store) Overview(ctx context.Context, now time.Time) (*Overview, error) {
 	const what = "look over the store"
 	o := &Overview{Evaluations: map[bench.Verdict]int{}, Tasks: map[State]int{}, Letters: map[LetterState]int{}}
-	moment := now.UTC().Format(timeFormat)
+	moment := db.Time(now)
 	queries := []struct {
 		text string
 		args []any
@@ -199,5 +200,5 @@ func instant(text string, err error) (time.Time, error) {
 	if err != nil || text == "" {
 		return time.Time{}, err
 	}
-	return time.Parse(timeFormat, text)
+	return db.ParseTime(text)
 }

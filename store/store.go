@@ -31,6 +31,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"patchbench/store/db"
+	"patchbench/store/record"
 )
 
 // Errors of Open that can be tested for; the messages around them say what to do.
@@ -46,6 +47,7 @@ var (
 // Store is an open record. It may be used by several goroutines, and by several
 // processes at once.
 type Store struct {
+	*record.Record
 	db    *db.DB
 	queue *river.Client[*sql.Tx] // only puts jobs in
 	now   func() time.Time
@@ -67,7 +69,7 @@ func New(d *db.DB) (*Store, error) {
 		d.Close()
 		return nil, fmt.Errorf("open store %s: queue: %w", d.Name(), err)
 	}
-	return &Store{db: d, queue: queue, now: time.Now}, nil
+	return &Store{Record: record.New(d), db: d, queue: queue, now: time.Now}, nil
 }
 
 // River gives a client of the queue that asks for jobs instead of listening, for
@@ -99,22 +101,33 @@ func (s *Store) do(ctx context.Context, what string, f func(*sql.Tx) error) erro
 // fail says what was being done, and in which store.
 func (s *Store) fail(what string, err error) error { return s.db.Fail(what, err) }
 
-// stamp is a time as it is kept, "" for the zero time and for one of no year that
-// people count.
-func stamp(t time.Time) string {
-	if t = t.UTC(); t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
-		return "" // the text would not sort
-	}
-	return t.Format(timeFormat)
-}
+// The evaluations that the store keeps, see package record.
+type (
+	Evaluation = record.Evaluation
+	SuiteName  = record.SuiteName
+	Summary    = record.Summary
+	Point      = record.Point
+	IDError    = record.IDError
+)
 
-// unstamp reads what stamp wrote.
-func unstamp(s string) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
-	}
-	return time.Parse(timeFormat, s)
-}
+// Reasons for which measuring ends.
+const (
+	StoppedDecided     = record.StoppedDecided
+	StoppedBudget      = record.StoppedBudget
+	StoppedInterrupted = record.StoppedInterrupted
+)
+
+// ErrTaken says that another evaluation has the id already: make a new one.
+var ErrTaken = record.ErrTaken
+
+// NewID makes an evaluation's id, see record.NewID.
+func NewID(t time.Time, random interface{ Uint64() uint64 }) string { return record.NewID(t, random) }
+
+// Encode gives an evaluation as JSON, see record.Encode.
+func Encode(e *Evaluation) ([]byte, error) { return record.Encode(e) }
+
+// Decode reads what Encode wrote.
+func Decode(b []byte) (*Evaluation, error) { return record.Decode(b) }
 
 // query reads rows and hands each to scan.
 func query(ctx context.Context, q interface {

@@ -107,7 +107,7 @@ func scanTask(r row, more ...any) (*Task, error) {
 		text string
 		time *time.Time
 	}{{created, &t.Created}, {started, &t.Started}, {ended, &t.Ended}, {lease, &t.Lease}} {
-		if *c.time, err = unstamp(c.text); err != nil {
+		if *c.time, err = db.ParseTime(c.text); err != nil {
 			return nil, fmt.Errorf("task %d: %w", t.ID, err)
 		}
 	}
@@ -171,7 +171,7 @@ func (s *Store) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
 		}
 	}
 	if !f.Since.IsZero() {
-		add(`created >= $%d`, stamp(f.Since))
+		add(`created >= $%d`, db.Time(f.Since))
 	}
 	if f.Before > 0 {
 		add(`id < $%d`, f.Before)

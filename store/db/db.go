@@ -153,6 +153,26 @@ func Text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "")
 }
 
+// timeFormat has a fixed width, so that text sorts by time.
+const timeFormat = "2006-01-02T15:04:05.000000000Z"
+
+// Time is a time as it is kept, "" for the zero time and for one of a year past
+// 9999, whose text would not sort.
+func Time(t time.Time) string {
+	if t = t.UTC(); t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
+		return ""
+	}
+	return t.Format(timeFormat)
+}
+
+// ParseTime reads what Time wrote.
+func ParseTime(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	return time.Parse(timeFormat, s)
+}
+
 // redacted is a URL that may be shown: scheme, user, host and path.
 func redacted(u *url.URL) string {
 	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}

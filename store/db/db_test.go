@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"patchbench/store/db"
-	"patchbench/store/storetest"
+	"patchbench/store/db/dbtest"
 )
 
 func open(t *testing.T, url string) *db.DB {
@@ -78,7 +78,7 @@ func TestPostgresRefusals(t *testing.T) {
 		{name: "no such schema", url: func(u *url.URL) { u.RawQuery += "_x" }, want: "there is no such schema: make it with CREATE SCHEMA"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			raw := storetest.Postgres(t)
+			raw := dbtest.Postgres(t)
 			admin, err := sql.Open("pgx", raw)
 			if err != nil {
 				t.Fatal(err)
@@ -116,13 +116,13 @@ func TestPostgresRefusals(t *testing.T) {
 // making the schema.
 func TestOpenCutShort(t *testing.T) {
 	const stride = 41 // of some hundred statements
-	kinds := map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres}
+	kinds := map[string]func(testing.TB) string{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres}
 	for kind, url := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			for point, whole := 0, false; !whole; point += stride {
 				url := url(t)
 				ctx, cancel := context.WithCancel(t.Context())
-				var fault storetest.Fault
+				var fault dbtest.Fault
 				n, where := 0, ""
 				fault.Set(func(when string) {
 					if n == point {
@@ -132,8 +132,9 @@ func TestOpenCutShort(t *testing.T) {
 					n++
 				})
 				d, err := db.Open(ctx, url, db.Options{Wrap: fault.Wrap})
-				whole = n <= point
+				fault.Set(nil)
 				cancel()
+				whole = n <= point
 				if err == nil {
 					d.Close()
 				} else if where == "" {
@@ -153,7 +154,7 @@ func TestOpenCutShort(t *testing.T) {
 }
 
 func TestNewer(t *testing.T) {
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		d := open(t, url)
 		if _, err := d.ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)`); err != nil {
 			t.Fatal(err)
@@ -167,7 +168,7 @@ func TestNewer(t *testing.T) {
 
 // Many that start at once make one schema.
 func TestOpenAtOnce(t *testing.T) {
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -185,7 +186,7 @@ func TestOpenAtOnce(t *testing.T) {
 
 // Both databases have the same tables with the same columns.
 func TestSchemas(t *testing.T) {
-	lite, post := open(t, storetest.SQLite(t)), open(t, storetest.Postgres(t))
+	lite, post := open(t, dbtest.SQLite(t)), open(t, dbtest.Postgres(t))
 	columns := func(d *db.DB, q string) map[string]bool {
 		t.Helper()
 		rows, err := d.QueryContext(t.Context(), q)
@@ -227,7 +228,7 @@ func TestSchemas(t *testing.T) {
 
 // Two transactions that lock each other out both come through in the end.
 func TestDeadlock(t *testing.T) {
-	raw := storetest.Postgres(t)
+	raw := dbtest.Postgres(t)
 	d := open(t, raw)
 	for _, name := range []string{"a", "b"} {
 		if _, err := d.ExecContext(t.Context(), `INSERT INTO settings (name, value) VALUES ($1, '')`, name); err != nil {
@@ -268,7 +269,7 @@ func TestDeadlock(t *testing.T) {
 }
 
 func TestDo(t *testing.T) {
-	storetest.EachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		d := open(t, url)
 		fault := errors.New("a fault")
 		err := d.Do(t.Context(), "try", func(tx *sql.Tx) error {
@@ -299,7 +300,7 @@ func TestName(t *testing.T) {
 			t.Errorf("%s: %s", url, got)
 		}
 	}
-	if got := open(t, storetest.Postgres(t)).Name(); strings.Contains(got, "search_path") || !strings.HasPrefix(got, "postgres://") {
+	if got := open(t, dbtest.Postgres(t)).Name(); strings.Contains(got, "search_path") || !strings.HasPrefix(got, "postgres://") {
 		t.Errorf("name %s", got)
 	}
 }

@@ -22,6 +22,7 @@ CREATE TABLE mails (
 
 CREATE INDEX mails_key ON mails (mail_key);
 CREATE INDEX mails_taken ON mails (taken);
+CREATE INDEX mails_source ON mails (source, received);
 
 CREATE TABLE tasks (
     id          IDENTITY,

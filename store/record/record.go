@@ -1,4 +1,11 @@
-package store
+// Package record keeps evaluations: all that the report of one is rendered from,
+// every sample behind it, and what it measured of its base, which makes up the
+// history of a benchmark.
+//
+// In go evaluations and samples as bot/eval makes them; out come the same
+// values, so that a report can be rendered again years later. This is the part of
+// package store that knows no service.
+package record
 
 import (
 	"context"
@@ -14,8 +21,11 @@ import (
 	"patchbench/store/db"
 )
 
-// timeFormat has a fixed width, so that text sorts by time.
-const timeFormat = "2006-01-02T15:04:05.000000000Z"
+// Record is the evaluations of a store. It may be used by several goroutines.
+type Record struct{ db *db.DB }
+
+// New gives the record in an open database.
+func New(d *db.DB) *Record { return &Record{d} }
 
 // ErrTaken says that another evaluation has the id already: make a new one.
 var ErrTaken = errors.New("id is taken by another evaluation")
@@ -37,8 +47,8 @@ type Summary struct {
 // samples stay. It is done as a whole or not at all. An id that belongs to an
 // evaluation created at another time gives ErrTaken. The diffs and notes of the
 // series' patches are not kept.
-func (s *Store) Save(ctx context.Context, e *Evaluation) error {
-	return s.do(ctx, "save evaluation "+e.ID, func(tx *sql.Tx) error {
+func (r *Record) Save(ctx context.Context, e *Evaluation) error {
+	return r.db.Do(ctx, "save evaluation "+e.ID, func(tx *sql.Tx) error {
 		if e.ID == "" {
 			return errors.New("it has no id")
 		}
@@ -46,7 +56,7 @@ func (s *Store) Save(ctx context.Context, e *Evaluation) error {
 		if err != nil {
 			return err
 		}
-		created := e.Created.UTC().Format(timeFormat)
+		created := db.Time(e.Created)
 		var before string
 		err = tx.QueryRowContext(ctx, `SELECT created FROM evaluations WHERE id = $1`, e.ID).Scan(&before)
 		if err == nil && before != created {
@@ -80,30 +90,30 @@ func nanoseconds(seconds float64) int64 { return int64(math.Round(seconds * 1e9)
 
 // Evaluation gives the evaluation with this id, or the only one whose id begins
 // with it. An unknown or ambiguous id is an *IDError.
-func (s *Store) Evaluation(ctx context.Context, id string) (*Evaluation, error) {
-	id, err := s.fullID(ctx, id)
+func (r *Record) Evaluation(ctx context.Context, id string) (*Evaluation, error) {
+	id, err := r.FullID(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	var record string
-	err = s.db.QueryRowContext(ctx, `SELECT record FROM evaluations WHERE id = $1`, id).Scan(&record)
+	err = r.db.QueryRowContext(ctx, `SELECT record FROM evaluations WHERE id = $1`, id).Scan(&record)
 	if err != nil {
-		return nil, s.fail("read evaluation "+id, err)
+		return nil, r.db.Fail("read evaluation "+id, err)
 	}
 	e, err := Decode([]byte(record))
 	if err != nil {
-		return nil, s.fail("read evaluation "+id, err)
+		return nil, r.db.Fail("read evaluation "+id, err)
 	}
 	return e, nil
 }
 
 // List gives all evaluations, the newest first.
-func (s *Store) List(ctx context.Context) ([]Summary, error) {
-	rows, err := s.db.QueryContext(ctx, `
+func (r *Record) List(ctx context.Context) ([]Summary, error) {
+	rows, err := r.db.QueryContext(ctx, `
 		SELECT id, created, subject, suite, host, rounds, stopped, verdict, headline
 		FROM evaluations ORDER BY created DESC, id DESC`)
 	if err != nil {
-		return nil, s.fail("list evaluations", err)
+		return nil, r.db.Fail("list evaluations", err)
 	}
 	defer rows.Close()
 	all := []Summary{}
@@ -111,15 +121,15 @@ func (s *Store) List(ctx context.Context) ([]Summary, error) {
 		var m Summary
 		var created string
 		if err := rows.Scan(&m.ID, &created, &m.Subject, &m.Suite, &m.Host, &m.Rounds, &m.Stopped, &m.Verdict, &m.Headline); err != nil {
-			return nil, s.fail("list evaluations", err)
+			return nil, r.db.Fail("list evaluations", err)
 		}
-		if m.Created, err = time.Parse(timeFormat, created); err != nil {
-			return nil, s.fail("list evaluations: "+m.ID, err)
+		if m.Created, err = db.ParseTime(created); err != nil {
+			return nil, r.db.Fail("list evaluations: "+m.ID, err)
 		}
 		all = append(all, m)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, s.fail("list evaluations", err)
+		return nil, r.db.Fail("list evaluations", err)
 	}
 	return all, nil
 }
@@ -127,11 +137,11 @@ func (s *Store) List(ctx context.Context) ([]Summary, error) {
 // AddSamples appends samples to the evaluation with exactly this id, which must
 // have been saved, in the order given: all of them or none. A value that is not
 // finite is an error.
-func (s *Store) AddSamples(ctx context.Context, id string, samples []bench.Sample) error {
+func (r *Record) AddSamples(ctx context.Context, id string, samples []bench.Sample) error {
 	if len(samples) == 0 {
 		return nil
 	}
-	return s.do(ctx, "add samples to evaluation "+id, func(tx *sql.Tx) error {
+	return r.db.Do(ctx, "add samples to evaluation "+id, func(tx *sql.Tx) error {
 		var there, last int64
 		err := tx.QueryRowContext(ctx, `
 			SELECT (SELECT count(*) FROM evaluations WHERE id = $1),
@@ -197,17 +207,17 @@ const page = 4096
 // added; id is as for Evaluation. They are read page by page: memory stays
 // small, and the store may be used while the loop runs. The first error ends
 // the sequence.
-func (s *Store) Samples(ctx context.Context, id string) iter.Seq2[bench.Sample, error] {
+func (r *Record) Samples(ctx context.Context, id string) iter.Seq2[bench.Sample, error] {
 	return func(yield func(bench.Sample, error) bool) {
-		id, err := s.fullID(ctx, id)
+		id, err := r.FullID(ctx, id)
 		if err != nil {
 			yield(bench.Sample{}, err)
 			return
 		}
 		for last := int64(0); ; {
-			samples, next, err := s.samples(ctx, id, last)
+			samples, next, err := r.samples(ctx, id, last)
 			if err != nil {
-				yield(bench.Sample{}, s.fail("read samples of evaluation "+id, err))
+				yield(bench.Sample{}, r.db.Fail("read samples of evaluation "+id, err))
 				return
 			}
 			for _, m := range samples {
@@ -224,8 +234,8 @@ func (s *Store) Samples(ctx context.Context, id string) iter.Seq2[bench.Sample, 
 }
 
 // samples reads the page behind seq last.
-func (s *Store) samples(ctx context.Context, id string, last int64) (samples []bench.Sample, next int64, err error) {
-	rows, err := s.db.QueryContext(ctx, `
+func (r *Record) samples(ctx context.Context, id string, last int64) (samples []bench.Sample, next int64, err error) {
+	rows, err := r.db.QueryContext(ctx, `
 		SELECT seq, round, version, twin, benchmark, params, metric, unit, value,
 			failed, failed_signal, failed_status, failed_reason, discarded, position, covariates
 		FROM samples WHERE evaluation = $1 AND seq > $2 ORDER BY seq LIMIT $3`, id, last, page)

@@ -1,4 +1,4 @@
-package store
+package record
 
 import (
 	"cmp"
@@ -46,18 +46,19 @@ func (e *IDError) Error() string {
 	return fmt.Sprintf("no evaluation %q in store %s: the newest are %s", e.ID, e.Path, strings.Join(e.Newest, ", "))
 }
 
-// fullID finds the evaluation that an id or the beginning of one names.
-func (s *Store) fullID(ctx context.Context, id string) (string, error) {
-	rows, err := s.db.QueryContext(ctx, `SELECT id FROM evaluations ORDER BY created DESC, id DESC`)
+// FullID finds the evaluation that an id or the beginning of one names. An unknown
+// or ambiguous id is an *IDError.
+func (r *Record) FullID(ctx context.Context, id string) (string, error) {
+	rows, err := r.db.QueryContext(ctx, `SELECT id FROM evaluations ORDER BY created DESC, id DESC`)
 	if err != nil {
-		return "", s.fail("find evaluation "+id, err)
+		return "", r.db.Fail("find evaluation "+id, err)
 	}
 	defer rows.Close()
 	var ids, matches []string
 	for rows.Next() {
 		var one string
 		if err := rows.Scan(&one); err != nil {
-			return "", s.fail("find evaluation "+id, err)
+			return "", r.db.Fail("find evaluation "+id, err)
 		}
 		if one == id {
 			return id, nil
@@ -68,12 +69,12 @@ func (s *Store) fullID(ctx context.Context, id string) (string, error) {
 		ids = append(ids, one)
 	}
 	if err := rows.Err(); err != nil {
-		return "", s.fail("find evaluation "+id, err)
+		return "", r.db.Fail("find evaluation "+id, err)
 	}
 	if len(matches) == 1 {
 		return matches[0], nil
 	}
-	e := &IDError{ID: id, Path: s.Path(), Matches: matches, Newest: ids[:min(3, len(ids))]}
+	e := &IDError{ID: id, Path: r.db.Name(), Matches: matches, Newest: ids[:min(3, len(ids))]}
 	if id != "" {
 		e.Near = near(id, ids)
 	}

@@ -1,4 +1,4 @@
-package store
+package record
 
 import (
 	"context"
@@ -82,16 +82,16 @@ func savePoints(ctx context.Context, tx *sql.Tx, e *Evaluation) error {
 // the oldest first, in the rows of a benchmark with all its parameters or, for a
 // row's full name, in that row; of one metric, or of all if it is "".
 // Evaluations without a figure for their base are passed over.
-func (s *Store) History(ctx context.Context, benchmark, metric string, since time.Time) ([]Point, error) {
+func (r *Record) History(ctx context.Context, benchmark, metric string, since time.Time) ([]Point, error) {
 	const what = "read history"
 	// Rows are chosen by their own names before evaluations are looked at.
-	rows, err := s.db.QueryContext(ctx, `
+	rows, err := r.db.QueryContext(ctx, `
 		SELECT e.id, e.created, e.origin, p.benchmark, p.metric, p.point
 		FROM points AS p JOIN evaluations AS e ON e.id = p.evaluation
 		WHERE (p.benchmark = $1 OR p.row_name = $1) AND ($2 = '' OR p.metric = $2) AND e.created >= $3
-		ORDER BY e.created, e.id, p.n`, db.Text(benchmark), db.Text(metric), since.UTC().Format(timeFormat))
+		ORDER BY e.created, e.id, p.n`, db.Text(benchmark), db.Text(metric), db.Time(since))
 	if err != nil {
-		return nil, s.fail(what, err)
+		return nil, r.db.Fail(what, err)
 	}
 	defer rows.Close()
 	all := []Point{}
@@ -102,49 +102,49 @@ func (s *Store) History(ctx context.Context, benchmark, metric string, since tim
 		var created, about, point string
 		var m measured
 		if err := rows.Scan(&p.Evaluation, &created, &about, &p.Benchmark, &p.Metric, &point); err != nil {
-			return nil, s.fail(what, err)
+			return nil, r.db.Fail(what, err)
 		}
 		if p.Evaluation != before {
 			from = origin{}
 			if err := json.Unmarshal([]byte(about), &from); err != nil {
-				return nil, s.fail(what+": evaluation "+p.Evaluation, err)
+				return nil, r.db.Fail(what+": evaluation "+p.Evaluation, err)
 			}
 			before = p.Evaluation
 		}
 		if err := json.Unmarshal([]byte(point), &m); err != nil {
-			return nil, s.fail(what+": evaluation "+p.Evaluation, err)
+			return nil, r.db.Fail(what+": evaluation "+p.Evaluation, err)
 		}
-		if p.Created, err = time.Parse(timeFormat, created); err != nil {
-			return nil, s.fail(what+": evaluation "+p.Evaluation, err)
+		if p.Created, err = db.ParseTime(created); err != nil {
+			return nil, r.db.Fail(what+": evaluation "+p.Evaluation, err)
 		}
 		p.Base, p.Host = from.Base, from.Host
 		p.Params, p.Unit, p.Better, p.Exact, p.Tested, p.Rounds, p.Value = m.Params, m.Unit, m.Better, m.Exact, m.Tested, m.Rounds, m.Value
 		all = append(all, p)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, s.fail(what, err)
+		return nil, r.db.Fail(what, err)
 	}
 	return all, nil
 }
 
 // Benchmarks gives the names of all benchmarks of which a figure is kept, in order.
-func (s *Store) Benchmarks(ctx context.Context) ([]string, error) {
+func (r *Record) Benchmarks(ctx context.Context) ([]string, error) {
 	const what = "list benchmarks"
-	rows, err := s.db.QueryContext(ctx, `SELECT DISTINCT benchmark FROM points`)
+	rows, err := r.db.QueryContext(ctx, `SELECT DISTINCT benchmark FROM points`)
 	if err != nil {
-		return nil, s.fail(what, err)
+		return nil, r.db.Fail(what, err)
 	}
 	defer rows.Close()
 	var all []string
 	for rows.Next() {
 		var name string
 		if err := rows.Scan(&name); err != nil {
-			return nil, s.fail(what, err)
+			return nil, r.db.Fail(what, err)
 		}
 		all = append(all, name)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, s.fail(what, err)
+		return nil, r.db.Fail(what, err)
 	}
 	slices.Sort(all) // here, as databases order names by their language
 	return all, nil

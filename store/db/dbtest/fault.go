@@ -1,34 +1,36 @@
-package storetest
+package dbtest
 
 import (
 	"context"
 	"database/sql/driver"
-	"sync/atomic"
+	"sync"
 )
 
 // Fault stands between a store and its database and has something happen before
 // and after each statement, the beginnings and ends of transactions among them.
 type Fault struct {
-	hook atomic.Pointer[func(when string)]
+	mu   sync.Mutex
+	hook func(when string)
 }
 
-// Set has hook called around each statement from now on, with the statement, or
-// BEGIN, COMMIT or ROLLBACK, behind "before " or "after "; nil for nothing.
+// Set has hook called around each statement from now on, by one goroutine at a
+// time, with the statement, or BEGIN, COMMIT or ROLLBACK, behind "before " or
+// "after "; nil for nothing. The hook of before is not called any more then.
 func (f *Fault) Set(hook func(when string)) {
-	if hook == nil {
-		f.hook.Store(nil)
-		return
-	}
-	f.hook.Store(&hook)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hook = hook
 }
 
 func (f *Fault) call(when string) {
-	if hook := f.hook.Load(); hook != nil {
-		(*hook)(when)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hook != nil {
+		f.hook(when)
 	}
 }
 
-// Wrap is for OpenWrapped.
+// Wrap is for db.Options.
 func (f *Fault) Wrap(c driver.Connector) driver.Connector { return faultyConnector{c, f} }
 
 type faultyConnector struct {
