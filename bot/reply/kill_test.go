@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"patchbench/config/service"
 	"patchbench/mbox/source/feed"
 	"patchbench/store"
+	"patchbench/store/storetest"
 )
 
 // The child's environment: its store and its server.
@@ -49,12 +49,9 @@ func TestKilled(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				file := filepath.Join(t.TempDir(), "bot.db")
-				st, err := store.Open(t.Context(), "sqlite:"+file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer st.Close()
+				file := newFile(t)
+				st := storetest.OpenURL(t, "sqlite:"+file)
+				comesBack(t, st)
 				id := put(t, st, letter(1, time.Now(), author, list))
 
 				cmd := exec.Command(exe)
@@ -65,7 +62,7 @@ func TestKilled(t *testing.T) {
 				}
 				srv := serve(t, nil, f, faults{})
 				var once sync.Once
-				srv.at = func(s string) {
+				srv.on(func(s string) {
 					if s != at {
 						return
 					}
@@ -75,17 +72,17 @@ func TestKilled(t *testing.T) {
 						cmd.Process.Kill()
 						<-dead
 					})
-				}
+				})
 				cmd.Env = append(os.Environ(), childStore+"="+file, childServer+"="+srv.addr)
 				cmd.Stderr = os.Stderr
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}
 				close(started)
-				err = cmd.Wait()
+				ended := cmd.Wait()
 				close(dead)
 				if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
-					t.Fatalf("the sender ended by itself: %v", err)
+					t.Fatalf("the sender ended by itself: %v", ended)
 				}
 
 				later := &clock{t: time.Now()}

@@ -15,7 +15,9 @@
 // No mail is sent twice: a letter that was in `sending` when the program died is
 // treated as unknown; a recipient who has it is never tried again; and before a
 // letter is sent it is looked for, since a restored backup or another bot may
-// have sent it. What cannot be known is held.
+// have sent it. That a mail is not in the mailbox counts only when an earlier one
+// came back through the same list: some lists give nobody his own mail. What
+// cannot be known is held.
 package reply
 
 import (
@@ -83,6 +85,9 @@ type Sender struct {
 	cfg  func() *service.Config
 	o    Options
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	limited bool // by the rate, and said so
+	echoes  echoes
 }
 
 // New makes a Sender, which asks cfg anew for each letter.
@@ -156,6 +161,9 @@ func (s *Sender) letters(ctx context.Context) error {
 	if err := s.doubtful(ctx); err != nil {
 		return err
 	}
+	if err := s.listen(ctx); err != nil {
+		return err
+	}
 	for ctx.Err() == nil {
 		more, err := s.next(ctx)
 		if err != nil || !more {
@@ -189,7 +197,7 @@ func (s *Sender) next(ctx context.Context) (bool, error) {
 			log.Warn("letter", "state", l.State, "reason", l.Reason)
 			return true, s.settle(ctx, l)
 		case !sure && now.Sub(l.Created) > fresh:
-			l.State, l.Next, l.Reason = store.LetterQueued, now.Add(time.Minute), "waits until the mailbox can be asked whether it was sent already"
+			l.State, l.Next, l.Reason = store.LetterQueued, now.Add(min(backOff(l.Attempts), 15*time.Minute)), "waits until the mailbox can be asked whether it was sent already"
 			return true, s.settle(ctx, l)
 		}
 	}
@@ -206,6 +214,7 @@ func (s *Sender) next(ctx context.Context) (bool, error) {
 			log.Error("letter", "error", err)
 		}
 	}
+	s.expect(l)
 	return true, s.settle(ctx, l)
 }
 
@@ -275,10 +284,16 @@ func (s *Sender) doubtful(ctx context.Context) error {
 
 // clearUp decides about an unknown letter by what is in the mailbox. That a mail
 // is not there says something only if this attempt was to bring it there: when
-// it went to the list, and no earlier one did.
+// it went to the list, no earlier one did, and the list gives us our own mail.
 func (s *Sender) clearUp(ctx context.Context, l *store.Letter) error {
 	tells := len(s.o.Find) > 0 && !slices.ContainsFunc(l.To, gotIt) &&
 		slices.ContainsFunc(l.To, func(r store.Recipient) bool { return r.State == "" && strings.EqualFold(r.Address, l.Channel) })
+	if tells {
+		var err error
+		if tells, err = s.comesBack(ctx, l.Channel); err != nil {
+			return err
+		}
+	}
 	var found, sure bool
 	if !slices.ContainsFunc(l.To, gotIt) {
 		found, sure = s.look(ctx, l.MessageID)
@@ -289,11 +304,13 @@ func (s *Sender) clearUp(ctx context.Context, l *store.Letter) error {
 	case found:
 		markSent(l, "was found in the mailbox")
 		l.Reason = "the server did not answer, but the mail was found in the mailbox"
+	case !tells && since < lookFor && len(s.o.Find) > 0:
+		l.Next = now.Add(time.Minute)
 	case !tells:
 		l.State = store.LetterHeld
 		l.Reason = "it may have been sent, and there is no mailbox that can tell: resend it, or drop it (" + l.Reason + ")"
 	case since < lookFor, !sure && since < giveUpLooking:
-		l.Next = now.Add(time.Minute)
+		l.Next = now.Add(max(time.Minute, since/10))
 	case !sure:
 		l.State, l.Reason = store.LetterHeld, "it may have been sent, and the mailbox could not be asked for a day: resend it, or drop it"
 	case l.Attempts >= maxTries:
@@ -347,7 +364,13 @@ func (s *Sender) mayLeave(ctx context.Context, c *service.SMTP) (bool, error) {
 	if limit <= 0 {
 		limit = perHour
 	}
-	return len(times) < limit, err
+	if full := len(times) >= limit; full != s.limited {
+		s.limited = full
+		if full {
+			s.o.Log.Warn("letters wait: as many as smtp.per_hour allows have left in the last hour", "per_hour", limit)
+		}
+	}
+	return !s.limited, err
 }
 
 // lately gives the times at which letters left in the last hour.

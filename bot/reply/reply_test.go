@@ -75,6 +75,43 @@ func put(t *testing.T, st *store.Store, l store.Letter) int64 {
 	return got.ID
 }
 
+// empty is a store's file without any letter: to copy it is quicker than to make one.
+var empty = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "bot.db")
+	st, err := store.Open(context.Background(), "sqlite:"+file)
+	if err != nil {
+		return nil, err
+	}
+	if err := st.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+})
+
+// newFile gives the file of an empty store.
+func newFile(t *testing.T) string {
+	t.Helper()
+	b, err := empty()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "bot.db")
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func newStore(t *testing.T) *store.Store {
+	t.Helper()
+	return storetest.OpenURL(t, "sqlite:"+newFile(t))
+}
+
 func plainServer(s *server) *service.Config {
 	return &service.Config{SMTP: &service.SMTP{Address: s.addr, TLS: service.NoTLS, From: mbox.Address{Email: "bench@example.org"}, PerHour: 1000}}
 }
@@ -92,6 +129,7 @@ func TestFaults(t *testing.T) {
 		to      []string      // nil: author and list
 		blind   bool          // there is no mailbox to look into
 		broken  error         // what the mailbox says
+		first   bool          // no letter has come back through the list yet
 		hours   int           // that pass at most; 0 means 6
 		created time.Duration // before now
 		want    want
@@ -120,6 +158,8 @@ func TestFaults(t *testing.T) {
 		"cut behind 354":              {script: []faults{{cut: "go-ahead"}, {}}, want: want{store.LetterSent, "", 1, 1, 2}},
 		"taken, no answer":            {script: []faults{{cut: "taken"}, {}}, want: want{store.LetterSent, "was found in the mailbox", 1, 1, 1}},
 		"not taken, no answer":        {script: []faults{{cut: "text"}, {}}, want: want{store.LetterSent, "", 1, 1, 2}},
+		"taken, the first letter":     {script: []faults{{cut: "taken"}, {}}, first: true, want: want{store.LetterSent, "was found in the mailbox", 1, 1, 1}},
+		"not taken, the first letter": {script: []faults{{cut: "text"}, {}}, first: true, want: want{store.LetterHeld, "no mailbox that can tell", 0, 0, 1}},
 		"never taken, no answer":      {script: []faults{{cut: "text"}}, hours: 60, want: want{store.LetterHeld, "resend it, or drop it", 0, 0, 2}},
 		"taken, blind":                {script: []faults{{cut: "taken"}, {}}, blind: true, want: want{store.LetterHeld, "no mailbox that can tell", 1, 1, 1}},
 		"not taken, blind":            {script: []faults{{cut: "text"}, {}}, blind: true, want: want{store.LetterHeld, "no mailbox that can tell", 0, 0, 1}},
@@ -134,7 +174,7 @@ func TestFaults(t *testing.T) {
 		"old, and not in the mailbox": {created: 100 * time.Hour, want: want{store.LetterSent, "", 1, 1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			st, at := storetest.Open(t), newClock()
+			st, at := newStore(t), newClock()
 			srv := serve(t, nil, c.script...)
 			cfg := plainServer(srv)
 			box := &mailbox{s: srv, address: list, err: c.broken}
@@ -144,6 +184,9 @@ func TestFaults(t *testing.T) {
 			}
 			if c.to == nil {
 				c.to = []string{author, list}
+			}
+			if !c.first {
+				comesBack(t, st)
 			}
 			id := put(t, st, letter(1, at.now().Add(-c.created), c.to...))
 			s := New(st, func() *service.Config { return cfg }, o)
@@ -157,8 +200,9 @@ func TestFaults(t *testing.T) {
 			if d := cmp.Diff([]int{c.want.author, c.want.list}, []int{srv.got(author), srv.got(list)}); d != "" {
 				t.Errorf("copies to author and list, -want +got:\n%s", d)
 			}
-			if srv.sessions < c.want.sessions {
-				t.Errorf("%d connections, want %d", srv.sessions, c.want.sessions)
+			copies, sessions := srv.all()
+			if sessions < c.want.sessions {
+				t.Errorf("%d connections, want %d", sessions, c.want.sessions)
 			}
 			if l.State == store.LetterSent {
 				for _, r := range l.To {
@@ -166,13 +210,86 @@ func TestFaults(t *testing.T) {
 						t.Errorf("recipient %s has no state", r.Address)
 					}
 				}
-				for _, c := range srv.copies {
+				for _, c := range copies {
 					if d := cmp.Diff(string(letter(1, at.now()).Body), string(c.body)); d != "" {
 						t.Errorf("the bytes that came, -want +got:\n%s", d)
 					}
 				}
 			}
 		})
+	}
+}
+
+// comesBack has the list known as one that gives us our own mail.
+func comesBack(t *testing.T, st *store.Store) {
+	t.Helper()
+	if err := st.SetValue(t.Context(), seen(list), "2026-11-01T00:00:00Z"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEcho: once a letter has come back through its list, the mailbox can tell.
+func TestEcho(t *testing.T) {
+	for name, c := range map[string]struct {
+		mailbox string // whose mail is looked into
+		want    store.LetterState
+	}{
+		"own mail comes back": {list, store.LetterSent},
+		"own mail is kept":    {"nobody@example.org", store.LetterHeld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st, at := newStore(t), newClock()
+			srv := serve(t, nil, faults{}, faults{cut: "text"}, faults{})
+			cfg := plainServer(srv)
+			s := New(st, func() *service.Config { return cfg }, Options{Now: at.now, Find: []feed.Finder{&mailbox{s: srv, address: c.mailbox}}})
+			if l := drive(t, s, at, put(t, st, letter(1, at.now(), author, list)), 1); l.State != store.LetterSent {
+				t.Fatalf("the first letter is %s: %s", l.State, l.Reason)
+			}
+			for range 90 {
+				at.pass(time.Minute)
+				if err := s.letters(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(s.echoes.waiting) != 0 {
+				t.Errorf("still waits for %v", s.echoes.waiting)
+			}
+			if l := drive(t, s, at, put(t, st, letter(2, at.now(), author, list)), 2); l.State != c.want {
+				t.Errorf("the second letter is %s: %s", l.State, l.Reason)
+			}
+		})
+	}
+}
+
+// TestNotRecorded: the store fails between the server's answer and the record of it.
+func TestNotRecorded(t *testing.T) {
+	file := newFile(t)
+	reopen := func() *store.Store {
+		st, err := store.Open(t.Context(), "sqlite:"+file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	at := newClock()
+	srv := serve(t, nil)
+	st := reopen()
+	id := put(t, st, letter(1, at.now(), author, list))
+	srv.on(func(step string) {
+		if step == "text" {
+			st.Close()
+		}
+	})
+	cfg := plainServer(srv)
+	o := Options{Now: at.now, Find: []feed.Finder{&mailbox{s: srv, address: list}}}
+	if err := New(st, func() *service.Config { return cfg }, o).Run(t.Context()); err == nil {
+		t.Fatal("no error")
+	}
+	again := reopen()
+	defer again.Close()
+	l := drive(t, New(again, func() *service.Config { return cfg }, o), at, id, 2)
+	if l.State != store.LetterSent || srv.got(author) != 1 || srv.got(list) != 1 {
+		t.Errorf("state %s: %s; copies %d and %d", l.State, l.Reason, srv.got(author), srv.got(list))
 	}
 }
 
@@ -196,7 +313,7 @@ func drive(t *testing.T, s *Sender, at *clock, id int64, hours int) *store.Lette
 			return l
 		}
 		step := time.Minute
-		if l.State == store.LetterQueued && l.Next.After(at.now()) {
+		if l.State != store.LetterSending && l.Next.After(at.now()) {
 			step = l.Next.Sub(at.now())
 		}
 		at.pass(step)
@@ -205,7 +322,7 @@ func drive(t *testing.T, s *Sender, at *clock, id int64, hours int) *store.Lette
 
 // TestNobodyListens has no server at all.
 func TestNobodyListens(t *testing.T) {
-	st, at := storetest.Open(t), newClock()
+	st, at := newStore(t), newClock()
 	srv := serve(t, nil)
 	cfg := plainServer(srv)
 	cfg.SMTP.Address = "127.0.0.1:1"
@@ -245,7 +362,7 @@ func TestEncryptionAndPassword(t *testing.T) {
 		"no CA file":                {&tlsServer{starttls: true}, service.SMTP{TLS: service.StartTLS, CAFile: filepath.Join(t.TempDir(), "x")}, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			st, at := storetest.Open(t), newClock()
+			st, at := newStore(t), newClock()
 			srv := c.server.start(t, conf)
 			c.smtp.Address, c.smtp.PerHour = srv.addr, 10
 			id := put(t, st, letter(1, at.now(), author))
@@ -307,7 +424,7 @@ func TestInTheMailboxAlready(t *testing.T) {
 	srv := serve(t, nil)
 	cfg := plainServer(srv)
 	for i, state := range []string{"the first bot", "the second bot", "a restored backup"} {
-		st := storetest.Open(t)
+		st := newStore(t)
 		id := put(t, st, letter(1, at.now(), author, list))
 		s := New(st, func() *service.Config { return cfg }, Options{Now: at.now, Find: []feed.Finder{&mailbox{s: srv, address: list}}})
 		l := drive(t, s, at, id, 0)
@@ -337,17 +454,18 @@ func TestTwoSenders(t *testing.T) {
 		}
 		both.Wait()
 		seen := map[string]int{}
-		for _, c := range srv.copies {
+		copies, _ := srv.all()
+		for _, c := range copies {
 			seen[string(c.body)]++
 		}
-		if len(seen) != n || len(srv.copies) != n {
-			t.Errorf("%d letters in %d copies, want %d", len(seen), len(srv.copies), n)
+		if len(seen) != n || len(copies) != n {
+			t.Errorf("%d letters in %d copies, want %d", len(seen), len(copies), n)
 		}
 	})
 }
 
 func TestRate(t *testing.T) {
-	st, at := storetest.Open(t), newClock()
+	st, at := newStore(t), newClock()
 	srv := serve(t, nil)
 	cfg := plainServer(srv)
 	cfg.SMTP.PerHour = 0 // the default
@@ -379,15 +497,16 @@ func TestRate(t *testing.T) {
 
 // TestByHand goes on with what was held.
 func TestByHand(t *testing.T) {
-	st, at := storetest.Open(t), newClock()
+	st, at := newStore(t), newClock()
 	srv := serve(t, nil, faults{text: answer(554, "spam")}, faults{})
 	cfg := plainServer(srv)
 	s := New(st, func() *service.Config { return cfg }, Options{Now: at.now})
 	held := letter(1, at.now(), author, list)
 	held.State = store.LetterHeld
 	id := put(t, st, held)
-	if l := drive(t, s, at, id, 1); l.State != store.LetterHeld || srv.sessions != 0 {
-		t.Fatalf("state %s, %d connections", l.State, srv.sessions)
+	l := drive(t, s, at, id, 1)
+	if _, sessions := srv.all(); l.State != store.LetterHeld || sessions != 0 {
+		t.Fatalf("state %s, %d connections", l.State, sessions)
 	}
 	for _, c := range []struct {
 		from, want store.LetterState
@@ -406,14 +525,14 @@ func TestByHand(t *testing.T) {
 
 // TestRunEnds: what is being sent when the program is to end is finished.
 func TestRunEnds(t *testing.T) {
-	st := storetest.Open(t)
+	st := newStore(t)
 	srv := serve(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	srv.at = func(step string) {
+	srv.on(func(step string) {
 		if step == "data" {
 			cancel()
 		}
-	}
+	})
 	cfg := plainServer(srv)
 	first := put(t, st, letter(1, time.Now(), author, list))
 	second := put(t, st, letter(2, time.Now(), author, list))
@@ -443,7 +562,7 @@ func (d *notices) Deliver(_ context.Context, n *store.Notice) error {
 }
 
 func TestNotices(t *testing.T) {
-	st, at := storetest.Open(t), newClock()
+	st, at := newStore(t), newClock()
 	d := &notices{st: st}
 	s := New(st, func() *service.Config { return &service.Config{} }, Options{Now: at.now, GitHub: d})
 	if err := st.PutNotice(t.Context(), store.Notice{Repo: "o/r", Number: 3, Comment: "text"}); err != nil {

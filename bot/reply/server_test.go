@@ -46,12 +46,12 @@ type copyOf struct {
 
 // server is go-smtp's server with faults, on the loopback.
 type server struct {
-	addr  string
-	at    func(step string) // called at connect, mail, rcpt, data and text; nil: nothing
-	login bool              // offers LOGIN in place of PLAIN
+	addr string
 
 	mu       sync.Mutex
-	script   []faults // of the connections to come; the last one stays
+	at       func(step string) // called at connect, mail, rcpt, data, text and logout; nil: nothing
+	login    bool              // offers LOGIN in place of PLAIN
+	script   []faults          // of the connections to come; the last one stays
 	copies   []copyOf
 	sessions int
 }
@@ -92,10 +92,33 @@ func (s *server) begin() faults {
 	return f
 }
 
+// on has f called at each step.
+func (s *server) on(f func(step string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = f
+}
+
 func (s *server) reached(step string) {
-	if s.at != nil {
-		s.at(step)
+	s.mu.Lock()
+	at := s.at
+	s.mu.Unlock()
+	if at != nil {
+		at(step)
 	}
+}
+
+func (s *server) offersLogin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.login
+}
+
+// all gives what was delivered, and how many sessions there were.
+func (s *server) all() ([]copyOf, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.copies), s.sessions
 }
 
 func (s *server) deliver(to []string, body []byte) {
@@ -158,7 +181,7 @@ func (s *session) Reset()        { s.to = nil }
 func (s *session) Logout() error { s.reached("logout"); return nil }
 
 func (s *session) AuthMechanisms() []string {
-	if s.login {
+	if s.offersLogin() {
 		return []string{sasl.Login}
 	}
 	return []string{sasl.Plain}
@@ -174,7 +197,7 @@ func (s *session) Auth(mech string) (sasl.Server, error) {
 		}
 		return nil
 	}
-	if s.login {
+	if s.offersLogin() {
 		return &loginServer{check: check}, nil
 	}
 	return sasl.NewPlainServer(func(_, user, password string) error { return check(user, password) }), nil

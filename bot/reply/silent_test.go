@@ -24,7 +24,9 @@ func (c *tlsServer) start(t *testing.T, conf *tls.Config) *server {
 		offered = nil
 	}
 	s := serve(t, offered)
+	s.mu.Lock()
 	s.login = c.login
+	s.mu.Unlock()
 	if c.implicit {
 		s.addr = tunnel(t, conf, s.addr)
 	}
