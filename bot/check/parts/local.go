@@ -78,19 +78,14 @@ func (c *checker) work(context.Context) {
 
 // writable makes a folder if it is not there, and a file in it. It says why not.
 func (c *checker) writable(name, dir string) (free uint64, ok bool) {
+	// Files that root makes in another's folder are ones that he cannot write.
+	if uid := ownerAt(dir); os.Geteuid() == 0 && uid != 0 {
+		c.say(name, Wrong, "run this as that user: runuser -u "+nameOf(uid)+" -- bot check --config "+c.cfg.File,
+			"%s belongs to %s, and root tries it: what is made there now could not be changed by the bot", dir, nameOf(uid))
+		return 0, false
+	}
 	if err := os.MkdirAll(dir, folderMode); err != nil {
 		c.say(name, Wrong, fmt.Sprintf("as root: install -d -m 0%o -o %s %s", folderMode, self(), dir), "%v", err)
-		return 0, false
-	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		c.say(name, Wrong, "", "%v", err)
-		return 0, false
-	}
-	// Files that root makes in another's folder are ones that he cannot write.
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 && st.Uid != 0 {
-		c.say(name, Wrong, "run this as that user: runuser -u "+nameOf(int(st.Uid))+" -- bot check --config "+c.cfg.File,
-			"%s belongs to %s, and root tries it: what is made there now could not be changed by the bot", dir, nameOf(int(st.Uid)))
 		return 0, false
 	}
 	f, err := os.CreateTemp(dir, ".check-")
@@ -108,6 +103,22 @@ func (c *checker) writable(name, dir string) (free uint64, ok bool) {
 		return 0, false
 	}
 	return st.Bavail * uint64(st.Bsize), true
+}
+
+// ownerAt is whose a folder is, or the nearest one above it that is there.
+func ownerAt(dir string) int {
+	for {
+		if info, err := os.Stat(dir); err == nil {
+			if st, ok := info.Sys().(*syscall.Stat_t); ok {
+				return int(st.Uid)
+			}
+			return os.Geteuid()
+		}
+		if dir == filepath.Dir(dir) {
+			return os.Geteuid()
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // impassable gives the first folder above dir, or dir, that uid cannot pass
@@ -142,7 +153,7 @@ func (c *checker) store(ctx context.Context) {
 	const name, key = "store", "check.time"
 	if path, ok := strings.CutPrefix(string(c.cfg.Store.URL), "sqlite:"); ok {
 		// What root would make there has been complained of above.
-		if info, err := os.Stat(filepath.Dir(path)); err == nil && os.Geteuid() == 0 && info.Sys().(*syscall.Stat_t).Uid != 0 {
+		if os.Geteuid() == 0 && ownerAt(filepath.Dir(path)) != 0 {
 			c.say(name, Wrong, "run this as the bot's user", "%s was not opened: its folder is another user's", path)
 			return
 		}

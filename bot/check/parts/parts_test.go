@@ -147,6 +147,22 @@ func TestLocal(t *testing.T) {
 			t.Error("the store was made all the same")
 		}
 	})
+	t.Run("state is to be made in another user's folder", func(t *testing.T) {
+		if os.Geteuid() != 0 {
+			t.Skip("needs root")
+		}
+		cfg := least(t)
+		if err := os.Chown(filepath.Dir(cfg.State), 64123, 64123); err != nil {
+			t.Fatal(err)
+		}
+		got := told(t, cfg, Options{}, "state work store")
+		if len(got) != 6 || !strings.HasPrefix(got[0], "wrong state DIR/state belongs to #64123") || !strings.HasPrefix(got[4], "wrong store DIR/state/bot.db was not opened") {
+			t.Errorf("told %q", got)
+		}
+		if _, err := os.Stat(cfg.State); err == nil {
+			t.Error("the folder was made all the same")
+		}
+	})
 	t.Run("work cannot be reached", func(t *testing.T) {
 		if os.Geteuid() != 0 {
 			t.Skip("needs root")
