@@ -192,8 +192,8 @@ EOF
 # From here on something runs: a start that does not succeed is undone.
 trap 'status=$?; [ $status = 0 ] || { tail -n 20 "$dir/postfix.log" "$dir/dovecot.log" >&2 2>/dev/null; sh "$here/down.sh" "$dir"; }' EXIT
 # Postfix makes its queue's folders, Dovecot puts a socket into one of them.
-postfix -c "$dir/postfix" start >/dev/null 2>&1 || fail "Postfix does not start"
-dovecot -c "$dir/dovecot.conf" || fail "Dovecot does not start"
+postfix -c "$dir/postfix" start >"$dir/start.log" 2>&1 </dev/null || fail "Postfix does not start: $(cat "$dir/start.log")"
+dovecot -c "$dir/dovecot.conf" >"$dir/start.log" 2>&1 </dev/null || fail "Dovecot does not start: $(cat "$dir/start.log")"
 
 cat >"$dir/ports" <<EOF
 SMTP_PORT=$smtp
