@@ -52,6 +52,13 @@ type Options struct {
 	Log  *slog.Logger     // nil logs nothing
 	// GitHub delivers notices; nil: nobody does.
 	GitHub Notices
+	// Alone says that no other sender is on this store: a letter that is being
+	// sent when this one starts is in doubt at once, and not only when any
+	// sender would have ended.
+	Alone bool
+	// LookFor is how long a mail of which it is not known whether it was sent is
+	// looked for before it is sent again; 0 is twenty minutes.
+	LookFor time.Duration
 }
 
 const (
@@ -67,8 +74,6 @@ const (
 	// stale is when a letter in `sending` has no living sender any more: longer
 	// than any transfer may take.
 	stale = transferLimit + 3*time.Minute
-	// lookFor is how long a mail whose fate is unknown is looked for before it
-	// is sent again.
 	lookFor = 20 * time.Minute
 	// giveUpLooking is when a letter is held because nobody could be asked.
 	giveUpLooking = 24 * time.Hour
@@ -86,6 +91,7 @@ type Sender struct {
 	o    Options
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+	begun   bool // the letters that an earlier sender left are in doubt
 	limited bool // by the rate, and said so
 	echoes  echoes
 }
@@ -97,6 +103,9 @@ func New(st *store.Store, cfg func() *service.Config, o Options) *Sender {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.LookFor <= 0 {
+		o.LookFor = lookFor
 	}
 	return &Sender{st: st, cfg: cfg, o: o, dial: (&net.Dialer{Timeout: 30 * time.Second}).DialContext}
 }
@@ -263,7 +272,7 @@ func (s *Sender) doubtful(ctx context.Context) error {
 		l := &all[i]
 		now := s.o.Now()
 		if l.State == store.LetterSending {
-			if now.Sub(l.Started) < stale {
+			if now.Sub(l.Started) < stale && (s.begun || !s.o.Alone) {
 				continue
 			}
 			const why = "the program ended while it was being sent"
@@ -279,6 +288,7 @@ func (s *Sender) doubtful(ctx context.Context) error {
 			return err
 		}
 	}
+	s.begun = true
 	return nil
 }
 
@@ -304,12 +314,12 @@ func (s *Sender) clearUp(ctx context.Context, l *store.Letter) error {
 	case found:
 		markSent(l, "was found in the mailbox")
 		l.Reason = "the server did not answer, but the mail was found in the mailbox"
-	case !tells && since < lookFor && len(s.o.Find) > 0:
+	case !tells && since < s.o.LookFor && len(s.o.Find) > 0:
 		l.Next = now.Add(time.Minute)
 	case !tells:
 		l.State = store.LetterHeld
 		l.Reason = "it may have been sent, and there is no mailbox that can tell: resend it, or drop it (" + l.Reason + ")"
-	case since < lookFor, !sure && since < giveUpLooking:
+	case since < s.o.LookFor, !sure && since < giveUpLooking:
 		l.Next = now.Add(max(time.Minute, since/10))
 	case !sure:
 		l.State, l.Reason = store.LetterHeld, "it may have been sent, and the mailbox could not be asked for a day: resend it, or drop it"

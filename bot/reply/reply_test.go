@@ -293,6 +293,47 @@ func TestNotRecorded(t *testing.T) {
 	}
 }
 
+// TestAlone: who is alone on a store need not wait until another sender would
+// have ended, at his start.
+func TestAlone(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		st, at := newStore(t), newClock()
+		id := put(t, st, letter(1, at.now(), author, list))
+		if l, err := st.NextLetter(t.Context(), at.now()); err != nil || l == nil { // and dies
+			t.Fatal(l, err)
+		}
+		srv := serve(t, nil)
+		cfg := plainServer(srv)
+		s := New(st, func() *service.Config { return cfg }, Options{Now: at.now, Alone: alone})
+		for range 2 {
+			if err := s.letters(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want := store.LetterSending
+			if alone {
+				want = store.LetterHeld
+			}
+			if l, err := st.Letter(t.Context(), id); err != nil || l.State != want {
+				t.Errorf("alone %v: %v, state %s", alone, err, l.State)
+			}
+			at.pass(time.Minute)
+		}
+		if alone { // a second letter that another sender has after all is left to it
+			put(t, st, letter(2, at.now(), author, list))
+			l, err := st.NextLetter(t.Context(), at.now())
+			if err != nil || l == nil {
+				t.Fatal(l, err)
+			}
+			if err := s.letters(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if l, err := st.Letter(t.Context(), l.ID); err != nil || l.State != store.LetterSending {
+				t.Errorf("%v, state %s", err, l.State)
+			}
+		}
+	}
+}
+
 // drive lets a sender work until nothing more will happen to a letter, or so many
 // hours have passed.
 func drive(t *testing.T, s *Sender, at *clock, id int64, hours int) *store.Letter {
