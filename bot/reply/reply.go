@@ -73,7 +73,7 @@ const (
 
 	// stale is when a letter in `sending` has no living sender any more: longer
 	// than any transfer may take.
-	stale = transferLimit + 3*time.Minute
+	stale   = transferLimit + 3*time.Minute
 	lookFor = 20 * time.Minute
 	// giveUpLooking is when a letter is held because nobody could be asked.
 	giveUpLooking = 24 * time.Hour
