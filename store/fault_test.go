@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"strconv"
@@ -518,5 +519,36 @@ func TestTakenIsPassedOver(t *testing.T) {
 	}
 	if n, err := s.NextNotice(ctx, noon); err != nil || n == nil || n.Number != 2 {
 		t.Errorf("notice %+v, %v", n, err)
+	}
+}
+
+// A server that ends all connections, as one that is started again does, costs each
+// connection of the pool one call; then the store works on.
+func TestConnectionsLost(t *testing.T) {
+	url := storetest.Postgres(t)
+	name := fmt.Sprint("lost ", os.Getpid()) // others may work on the same server
+	s, admin := storetest.OpenURL(t, url+"&application_name="+neturl.QueryEscape(name)), storetest.OpenURL(t, url)
+	for i := range 3 {
+		if err := s.SetValue(t.Context(), "n", strconv.Itoa(i)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := admin.DB().ExecContext(t.Context(), `
+			SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE application_name = $1`, name); err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		var err error
+		for range 8 { // the pool's size
+			if got, err = s.Value(t.Context(), "n"); err == nil {
+				break
+			}
+			if !strings.Contains(err.Error(), "try again") && !strings.Contains(err.Error(), "cannot be reached") {
+				t.Errorf("error %v", err)
+			}
+		}
+		if err != nil || got != strconv.Itoa(i) {
+			t.Errorf("value %q, %v, want %d", got, err, i)
+		}
 	}
 }
