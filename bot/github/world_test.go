@@ -38,6 +38,7 @@ type world struct {
 	delivery int
 	polls    bool // no webhook: what happens is asked for
 	before   func()
+	through  http.RoundTripper // to GitHub, nil for the usual
 }
 
 const secret = "It7ss3cr3tOfTheHook"
@@ -98,7 +99,7 @@ func (w *world) token() {
 // restart is the end of the process and a new one.
 func (w *world) restart() {
 	w.t.Helper()
-	c, err := New(func() *service.Config { return w.cfg }, w.st, Options{Now: w.hub.Now, Log: slog.New(slog.NewTextHandler(w, nil))})
+	c, err := New(func() *service.Config { return w.cfg }, w.st, Options{Now: w.hub.Now, Log: slog.New(slog.NewTextHandler(w, nil)), Transport: w.through})
 	if err != nil {
 		w.t.Fatal(err)
 	}
