@@ -73,8 +73,8 @@ func (o Options) open(c driver.Connector) *sql.DB {
 }
 
 // Open opens the store at url: "sqlite:PATH", a plain path, or
-// "postgres://USER:PASSWORD@HOST/DATABASE". An SQLite file and its folder (mode
-// 0700) are made if they are not there; a PostgreSQL database must be there. The
+// "postgres://USER:PASSWORD@HOST/DATABASE". An SQLite file (mode 0600) and its folder
+// (0700) are made if they are not there; a PostgreSQL database must be there. The
 // schema is brought up to date; a store of a newer schema is refused with
 // ErrNewer, a file or database that is something else with ErrForeign, both
 // untouched. When a new file cannot be finished, nothing of it is left behind.

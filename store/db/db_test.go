@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -302,6 +303,24 @@ func TestName(t *testing.T) {
 	}
 	if got := open(t, dbtest.Postgres(t)).Name(); strings.Contains(got, "search_path") || !strings.HasPrefix(got, "postgres://") {
 		t.Errorf("name %s", got)
+	}
+}
+
+// A new file, and what SQLite puts beside it, is its owner's alone.
+func TestFileModes(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir+"/bot.db")
+	if _, err := d.ExecContext(t.Context(), `INSERT INTO settings (name, value) VALUES ('secret', 'x')`); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) < 2 {
+		t.Fatal(entries, err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v, %v", e.Name(), info.Mode(), err)
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ func openSQLite(ctx context.Context, raw string, o Options) (*DB, error) {
 	return d, nil
 }
 
-// prepare makes the folder and looks at what stands at path. undo removes what
+// prepare looks at what stands at path, and makes folder and file. undo removes what
 // was not there before.
 func prepare(path string) (undo func(), err error) {
 	fail := func(err error, advice string) (func(), error) {
@@ -93,6 +93,14 @@ func prepare(path string) (undo func(), err error) {
 		undo()
 		return fail(err, "make the folder or choose another file for the store")
 	}
+	// Mails and secrets are nobody else's business; SQLite gives its other files
+	// the same mode.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		undo()
+		return fail(err, "check the permissions of the file and its folder, or choose another file for the store")
+	}
+	f.Close()
 	return undo, nil
 }
 
