@@ -124,13 +124,17 @@ func (c *conn) login() error {
 	return c.Authenticate(sasl.NewPlainClient("", o.User, o.Password))
 }
 
-// capabilities asks for what the server can do. What the client has gathered may
-// be from before the login.
+// capabilities gives what the server can do. The client asks for it by itself, now
+// and after the login, when it comes to it: an answer to NOOP says that it did.
+// Asked later, it would wait for the end of IDLE.
 func (c *conn) capabilities() (goimap.CapSet, error) {
 	c.link.expect(smallAnswer)
-	caps, err := c.Capability().Wait()
-	if err != nil {
-		return nil, c.lost("capabilities", err)
+	if err := c.Noop().Wait(); err != nil {
+		return nil, c.lost("NOOP", err)
+	}
+	caps := c.Caps()
+	if caps == nil {
+		return nil, fmt.Errorf("%w: the server does not tell its capabilities", errLost)
 	}
 	return caps, nil
 }

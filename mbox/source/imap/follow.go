@@ -142,7 +142,7 @@ func (f *follower) catchUp(ctx context.Context, c *conn) error {
 		if err != nil {
 			return err
 		}
-		uids := first(set, f.at.Next, window)
+		uids := first(set, f.at.Next, min(window, 5*f.size))
 		if len(uids) == 0 {
 			if f.at.Until > 0 {
 				f.at.Next = max(f.at.Next, f.at.Until)

@@ -295,7 +295,7 @@ func TestScripts(t *testing.T) {
 			}
 		}, want: all, event: "mail UID 11 has 999999999999999 bytes", conns: 3},
 		{name: "endless line", change: func(s *script, o *Options) {
-			s.answer = once(1, "UID SEARCH UID 10:*", "* SEARCH "+strings.Repeat("1", searchAnswer+1))
+			s.answer = once(1, "EXAMINE", "* OK "+strings.Repeat("x", 2*smallAnswer))
 		}, want: all, event: errTooMuch.Error(), conns: 2},
 		{name: "endless line in idle", change: func(s *script, o *Options) {
 			s.answer = once(1, "IDLE", "+ go on\r\n* OK "+strings.Repeat("x", 2*smallAnswer))

@@ -39,6 +39,7 @@ type server struct {
 	plain, secure string // addresses; secure is empty if there is none
 	caFile        string
 	dial          func() (net.Conn, error)
+	user          *imapmemserver.User // nil for Dovecot
 }
 
 // testServers are the implementations that the suite runs against.
@@ -53,7 +54,7 @@ func eachServer(t *testing.T, test func(t *testing.T, s *server)) {
 	}
 }
 
-func memoryBackend(t testing.TB, o imapserver.Options) *imapserver.Server {
+func memoryBackend(t testing.TB, o imapserver.Options) (*imapserver.Server, *imapmemserver.User) {
 	t.Helper()
 	backend := imapmemserver.New()
 	u := imapmemserver.NewUser(testUser, testPassword)
@@ -71,13 +72,13 @@ func memoryBackend(t testing.TB, o imapserver.Options) *imapserver.Server {
 	}
 	s := imapserver.New(&o)
 	t.Cleanup(func() { s.Close() })
-	return s
+	return s, u
 }
 
 func memoryServer(t testing.TB) *server {
 	cert, caFile := certificate(t)
 	config := &tls.Config{Certificates: []tls.Certificate{cert}}
-	s := memoryBackend(t, imapserver.Options{TLSConfig: config})
+	s, u := memoryBackend(t, imapserver.Options{TLSConfig: config})
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +89,7 @@ func memoryServer(t testing.TB) *server {
 	}
 	go s.Serve(plain)
 	go s.Serve(secure)
-	return &server{plain: plain.Addr().String(), secure: secure.Addr().String(), caFile: caFile}
+	return &server{plain: plain.Addr().String(), secure: secure.Addr().String(), caFile: caFile, user: u}
 }
 
 // certificate makes one for 127.0.0.1 and writes it, with its key, beside the test.
@@ -302,6 +303,15 @@ var day0 = time.Date(2024, 5, 6, 10, 0, 0, 0, time.UTC)
 // deliver puts mails from..to-1 into the folder.
 func (s *server) deliver(t testing.TB, from, to int) {
 	t.Helper()
+	if s.user != nil {
+		for n := from; n < to; n++ {
+			o := &goimap.AppendOptions{Time: day0.Add(time.Duration(n) * time.Minute)}
+			if _, err := s.user.Append(testFolder, strings.NewReader(testMail(n)), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return
+	}
 	s.do(t, func(c *imapclient.Client) error {
 		for n := from; n < to; n++ {
 			if err := put(c, testMail(n), day0.Add(time.Duration(n)*time.Minute)); err != nil {
