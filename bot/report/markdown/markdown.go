@@ -132,9 +132,9 @@ func (b block) String() string {
 		lines = append(slices.Clip(lines), fmt.Sprintf("... %d more lines", b.missing))
 	}
 	if b.summary == "" {
-		return fence(lines)
+		return Fence(lines)
 	}
-	return "<details><summary>" + b.summary + "</summary>\n\n" + fence(lines) + "\n</details>\n"
+	return "<details><summary>" + b.summary + "</summary>\n\n" + Fence(lines) + "\n</details>\n"
 }
 
 func join(list []block) string {
@@ -152,11 +152,11 @@ const maxNotes = 2000
 func blocks(e *store.Evaluation) []block {
 	sections := report.Sections(e, report.Options{Width: width})
 	word, headline := report.Lead(e)
-	list := []block{{text: "**" + word + ".** " + code(plain.Cut(headline, 4*width)) + "\n"}}
+	list := []block{{text: "**" + word + ".** " + Code(plain.Cut(headline, 4*width)) + "\n"}}
 	for _, s := range sections {
 		if s.Kind == report.Notes {
 			notes := strings.Fields(strings.Join(s.Lines, " ")) // text wraps and indents them
-			list = append(list, block{text: code(plain.Cut(strings.Join(notes, " "), maxNotes)) + "\n"})
+			list = append(list, block{text: Code(plain.Cut(strings.Join(notes, " "), maxNotes)) + "\n"})
 		}
 	}
 	for _, p := range parts(e) {
@@ -198,16 +198,16 @@ func longest(s string) int {
 	return most
 }
 
-// fence puts lines into a code block.
-func fence(lines []string) string {
+// Fence puts lines, which hold nothing unprintable, into a code block.
+func Fence(lines []string) string {
 	text := strings.Join(lines, "\n")
 	ticks := strings.Repeat("`", max(3, longest(text)+1))
 	return ticks + "text\n" + text + "\n" + ticks + "\n"
 }
 
-// code makes s, one line, a code span. A blank beside each fence, which the
+// Code makes s, one line of nothing unprintable, a code span. A blank beside each fence, which the
 // reader's engine takes away again, keeps backticks at the ends apart.
-func code(s string) string {
+func Code(s string) string {
 	ticks := strings.Repeat("`", longest(s)+1)
 	return ticks + " " + strings.TrimSpace(s) + " " + ticks
 }
