@@ -18,6 +18,7 @@
 //	emersion/go-message       mail: header fields, MIME parts, transfer encodings
 //	emersion/go-smtp, go-sasl replies out
 //	emersion/go-msgauth       results of authentication that servers write; DKIM
+//	google/go-github          GitHub's API; bradleyfalzon/ghinstallation is an App's part of it
 //	go-git/go-git, go-billy   references, configuration and revisions of git repositories
 //	modernc.org/sqlite        SQLite without cgo, so the bot stays one static binary
 //	jackc/pgx                 PostgreSQL through database/sql
