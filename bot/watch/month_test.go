@@ -79,7 +79,7 @@ func (m *month) series(n int) {
 	}
 	topic := fmt.Sprintf("part%d: topic %d of %d", m.rnd.IntN(30), n, author)
 	tag := ""
-	if m.chance(6) {
+	if m.chance(14) {
 		tag, state = "RFC ", store.Ignored
 	}
 	total := 1 + m.rnd.IntN(8)
@@ -99,7 +99,7 @@ func (m *month) series(n int) {
 			re = before // in the same thread
 		}
 		lost := 0
-		if total > 1 && m.chance(6) {
+		if total > 1 && m.chance(12) {
 			lost = 1 + m.rnd.IntN(total)
 		}
 		if total > 1 && m.chance(80) || lost == 1 {
@@ -261,7 +261,7 @@ func (m *month) compare(t testing.TB, got map[string]store.State) {
 // TestMonth: each whole series is decided once, old versions are dropped, and
 // nothing else is taken for a series.
 func TestMonth(t *testing.T) {
-	mails, every := 1500, 6*time.Hour
+	mails, every := 600, 6*time.Hour
 	if os.Getenv("PATCHBENCH_LONG") != "" {
 		mails, every = 10_000, time.Hour
 	}
