@@ -21,6 +21,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,6 +33,9 @@ import (
 )
 
 var update = flag.Bool("update", false, "write the golden files")
+
+// rsaKey is made once: to find one takes long.
+var rsaKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
 // folder writes what service files of the tests name, and gives the folder.
 func folder(t testing.TB) string {
@@ -45,7 +49,7 @@ func folder(t testing.TB) string {
 			t.Fatal(err)
 		}
 	}
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	key, err := rsaKey()
 	if err != nil {
 		t.Fatal(err)
 	}
