@@ -97,6 +97,7 @@ var layer = map[string]int{
 	"bot/github":                 48,
 	"bot/watch":                  50,
 	"bot/watch/sender":           45, // who sent a mail
+	"bot/watch/pathspec":         45, // which files are of interest
 	"bot/watch/command":          45, // what a mail asks for
 	"bot/work":                   50,
 	"bot/reply":                  50,

@@ -110,15 +110,14 @@ func (w *Watcher) early(ctx context.Context, i int, s *mbox.Series, f *facts, v 
 		if s.Cover != nil || s.Total == 1 || f.head == nil {
 			return until, nil
 		}
-		for _, id := range slices.Concat(f.head.InReplyTo, f.head.References) {
-			mails, err := w.st.MailsByKey(ctx, id)
+		if parents := slices.Concat(f.head.InReplyTo, f.head.References); len(parents) > 0 {
+			mails, err := w.st.MailsByKey(ctx, parents[0])
 			if err != nil {
 				return until, err
 			}
 			if len(mails) == 0 {
 				return last.Add(coverWait), nil
 			}
-			break
 		}
 		return until, nil
 	}

@@ -83,7 +83,6 @@ func TestDeathAnywhere(t *testing.T) {
 type fakeFeed struct {
 	batches []feed.Batch
 	events  []feed.Event
-	fault   error // given to notify when take fails
 	given   int
 }
 

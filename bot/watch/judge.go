@@ -2,11 +2,11 @@ package watch
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"patchbench/bot/watch/pathspec"
 	"patchbench/config/service"
 	"patchbench/mbox"
 	"patchbench/store"
@@ -67,6 +67,8 @@ func judge(cfg *service.Config, s *mbox.Series, f *facts, now time.Time) verdict
 	switch {
 	case reason != "":
 		return no("%s", reason)
+	case size(s) > maxDiffs:
+		return no("its diffs are %d MiB, limit %d", size(s)>>20, maxDiffs>>20)
 	case !s.Complete:
 		v.state = store.Incomplete
 		return no("%s", missing(s))
@@ -111,99 +113,23 @@ func wanted(l *service.List, s *mbox.Series) (branch, why string) {
 		return "", fmt.Sprintf("none of the tags %s, as %s wants", strings.Join(l.RequireTags, ", "), l.Address)
 	}
 	if len(l.Paths) > 0 && s.Complete && !slices.ContainsFunc(s.Patches, func(p mbox.Patch) bool {
-		return slices.ContainsFunc(p.Files, func(name string) bool { return ofInterest(l.Paths, name) })
+		return slices.ContainsFunc(p.Files, func(name string) bool { return pathspec.Match(l.Paths, name) })
 	}) {
 		return "", fmt.Sprintf("touches no file of interest for %s", l.Address)
 	}
 	return branch, ""
 }
 
-// ofInterest says that a name is one of some patterns', as git pathspecs have it:
-// a pattern without wildcards is a file or a folder with all in it, `*` goes over
-// slashes, `**/` is any folders, `!` in front takes names out again.
-func ofInterest(patterns []string, name string) bool {
-	hit, onlyOut := false, true
-	for _, p := range patterns {
-		out := strings.HasPrefix(p, "!")
-		p = strings.TrimPrefix(p, "!")
-		onlyOut = onlyOut && out
-		if matches(p, name) {
-			if out {
-				return false
-			}
-			hit = true
-		}
-	}
-	return hit || onlyOut
-}
+// maxDiffs bounds the diffs of a series: a task holds them all.
+const maxDiffs = 64 << 20
 
-func matches(pattern, name string) bool {
-	pattern = strings.TrimSuffix(path.Clean("/" + pattern)[1:], "/")
-	if pattern == "" || pattern == name || strings.HasPrefix(name, pattern+"/") {
-		return true
+// size is how many bytes the diffs of a series are.
+func size(s *mbox.Series) int {
+	n := 0
+	for _, p := range s.Patches {
+		n += len(p.Diff)
 	}
-	if rest, ok := strings.CutPrefix(pattern, "**/"); ok && matches(rest, name) {
-		return true
-	}
-	return wild(pattern, name)
-}
-
-// wild matches * (any text), ? (a character) and [a-z], as fnmatch without flags
-// does. It goes back to the last star alone, so that no pattern takes long.
-func wild(pattern, name string) bool {
-	p, n, star, from := 0, 0, -1, 0
-	for n < len(name) {
-		if p < len(pattern) && pattern[p] == '*' {
-			star, from = p, n
-			p++
-			continue
-		}
-		if p < len(pattern) {
-			if next, ok := one(pattern, p, name[n]); ok {
-				p, n = next, n+1
-				continue
-			}
-		}
-		if star < 0 {
-			return false
-		}
-		from++
-		p, n = star+1, from
-	}
-	return strings.Trim(pattern[p:], "*") == ""
-}
-
-// one matches one byte against the pattern at p, and gives where that goes on.
-func one(pattern string, p int, c byte) (next int, ok bool) {
-	switch pattern[p] {
-	case '?':
-		return p + 1, true
-	case '\\':
-		if p+1 < len(pattern) {
-			return p + 2, pattern[p+1] == c
-		}
-	case '[':
-		end := strings.IndexByte(pattern[p+1:], ']')
-		if end < 1 {
-			break
-		}
-		set := pattern[p+1 : p+1+end]
-		not := set[0] == '!' || set[0] == '^'
-		if not {
-			set = set[1:]
-		}
-		in := false
-		for i := 0; i < len(set); i++ {
-			if i+2 < len(set) && set[i+1] == '-' {
-				in = in || set[i] <= c && c <= set[i+2]
-				i += 2
-			} else {
-				in = in || set[i] == c
-			}
-		}
-		return p + end + 2, in != not
-	}
-	return p + 1, pattern[p] == c
+	return n
 }
 
 // missing tells which patches of a series are not there.
