@@ -352,8 +352,11 @@ func (r *run) begin(in Input, sandboxDigest string) {
 		r.warn(fmt.Sprintf("built with patches that are not judged, on base and on every version: %s", strings.Join(r.extra, ", ")))
 	}
 	for _, st := range r.stack.Steps {
-		if st.How == tree.HowFuzz {
+		switch {
+		case st.How == tree.HowFuzz:
 			r.warn(fmt.Sprintf("%d/%d applied with fuzz, which may be the wrong place: %s", st.N, r.total, strings.Join(st.Notes, "; ")))
+		case st.How == tree.HowCommit && len(st.Notes) > 0:
+			r.warn(fmt.Sprintf("%d/%d is %s", st.N, r.total, strings.Join(st.Notes, "; ")))
 		}
 	}
 }
