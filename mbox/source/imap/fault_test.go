@@ -33,12 +33,16 @@ type faulty struct {
 	mu sync.Mutex
 }
 
-func (f *faulty) Read(p []byte) (int, error) {
+func (f *faulty) state() (kind string, after int) {
 	f.mu.Lock()
-	after := f.after
-	f.mu.Unlock()
-	if f.kind != "" && after <= 0 {
-		switch f.kind {
+	defer f.mu.Unlock()
+	return f.kind, f.after
+}
+
+func (f *faulty) Read(p []byte) (int, error) {
+	kind, after := f.state()
+	if kind != "" && after <= 0 {
+		switch kind {
 		case "cut":
 			f.Conn.Close()
 			return 0, io.EOF
@@ -46,25 +50,32 @@ func (f *faulty) Read(p []byte) (int, error) {
 			f.Conn.Close()
 			return 0, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
 		}
-		// What comes is lost until somebody's patience ends.
-		lost := make([]byte, 4096)
-		for {
-			if _, err := f.Conn.Read(lost); err != nil {
-				return 0, err
-			}
-		}
+		return f.silent()
 	}
 	if f.slow {
 		p = p[:1]
 	}
-	if f.kind != "" && len(p) > after {
+	if kind != "" && len(p) > after {
 		p = p[:after]
 	}
 	n, err := f.Conn.Read(p)
+	if kind, after := f.state(); err == nil && kind == "stall" && after <= 0 {
+		return f.silent() // since this began to read
+	}
 	f.mu.Lock()
 	f.after -= n
 	f.mu.Unlock()
 	return n, err
+}
+
+// silent loses what comes until somebody's patience ends.
+func (f *faulty) silent() (int, error) {
+	lost := make([]byte, 4096)
+	for {
+		if _, err := f.Conn.Read(lost); err != nil {
+			return 0, err
+		}
+	}
 }
 
 // pipes is a listener whose connections are pipes, for a bubble of synctest.

@@ -99,10 +99,8 @@ func (c *conn) ask(a *answer, uids []goimap.UID, options *goimap.FetchOptions, l
 		if msg == nil {
 			break
 		}
-		if err := a.read(msg, len(options.BodySection) > 0, limit); err != nil {
-			c.link.Conn.Close()
-			cmd.Close()
-			return err
+		if err := a.read(msg, len(options.BodySection) > 0, limit, c.link.Conn); err != nil {
+			return err // and no cmd.Close: it would read on in the literal
 		}
 	}
 	err := cmd.Close()
@@ -113,8 +111,17 @@ func (c *conn) ask(a *answer, uids []goimap.UID, options *goimap.FetchOptions, l
 	return c.lost("fetch", err)
 }
 
-// read takes one mail in, if all that was asked for is there.
-func (a *answer) read(msg *imapclient.FetchMessageData, body bool, limit int64) error {
+// read takes one mail in, if all that was asked for is there. After an error the
+// connection is of no use.
+//
+// A literal must be read up to its first error, for which the client waits, and
+// never after it: the client goes on reading from the same buffer then.
+func (a *answer) read(msg *imapclient.FetchMessageData, body bool, limit int64, conn io.Closer) error {
+	giveUp := func(literal io.Reader) error {
+		conn.Close()
+		io.Copy(io.Discard, literal) // what is in the buffer
+		return errFull
+	}
 	m := &mail{size: -1}
 	var uid goimap.UID
 	var full bool
@@ -132,7 +139,7 @@ func (a *answer) read(msg *imapclient.FetchMessageData, body bool, limit int64) 
 			}
 			size := item.Literal.Size()
 			if a.bytes > 0 && a.bytes+min(size, mbox.MaxMail) > limit {
-				return errFull
+				return giveUp(item.Literal)
 			}
 			n := size
 			if size > mbox.MaxMail {
@@ -141,13 +148,14 @@ func (a *answer) read(msg *imapclient.FetchMessageData, body bool, limit int64) 
 			m.raw = make([]byte, n)
 			// A connection cut in a literal gives fewer bytes and no other error.
 			if _, err := io.ReadFull(item.Literal, m.raw); err != nil {
+				conn.Close()
 				return fmt.Errorf("%w: in a mail of %d bytes: %w", errLost, size, err)
 			}
 			m.size = max(m.size, size)
 			a.bytes += n
 			if full {
 				a.add(uid, m, body)
-				return errFull
+				return giveUp(item.Literal)
 			}
 		}
 	}
