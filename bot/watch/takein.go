@@ -93,8 +93,13 @@ func properID(id string) bool {
 
 // take takes one stored mail in, and says whether it holds commands.
 func (w *Watcher) take(ctx context.Context, mail *store.Mail) (orders bool, err error) {
-	w.count(func(c *Counts) *int64 { return &c.Mails })
 	fresh := mail.ID > w.orders.Seen // else it was taken before, and said so
+	count := func(f func(*Counts) *int64) {
+		if fresh {
+			w.count(f)
+		}
+	}
+	count(func(c *Counts) *int64 { return &c.Mails })
 	position := fmt.Sprintf("mail %d", mail.ID)
 	problem := mail.Problem
 	var m *mbox.Message
@@ -104,7 +109,7 @@ func (w *Watcher) take(ctx context.Context, mail *store.Mail) (orders bool, err 
 		}
 	}
 	if problem != "" {
-		w.count(func(c *Counts) *int64 { return &c.Unreadable })
+		count(func(c *Counts) *int64 { return &c.Unreadable })
 		return false, w.collector.AddProblem(mbox.Problem{MessageID: mail.Key, Position: position, Error: problem})
 	}
 	m.Received, m.Position = mail.Received, position
@@ -112,7 +117,7 @@ func (w *Watcher) take(ctx context.Context, mail *store.Mail) (orders bool, err 
 		m.ID = ""
 	}
 	if w.own(m) {
-		w.count(func(c *Counts) *int64 { return &c.Own })
+		count(func(c *Counts) *int64 { return &c.Own })
 		return false, nil
 	}
 	if id, why := sender.Bounce(m); id != "" {
@@ -123,7 +128,7 @@ func (w *Watcher) take(ctx context.Context, mail *store.Mail) (orders bool, err 
 		if other, err := w.collides(ctx, mail, m); err != nil {
 			return false, err
 		} else if other {
-			w.count(func(c *Counts) *int64 { return &c.Collisions })
+			count(func(c *Counts) *int64 { return &c.Collisions })
 			if fresh {
 				w.o.Log.Warn("message-id collision: the mail that came first counts", "mail", mail.ID, "message_id", m.ID)
 			}

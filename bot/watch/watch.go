@@ -77,7 +77,7 @@ type Watcher struct {
 	counts Counts
 }
 
-// Counts says what became of mails since the Watcher was made.
+// Counts says what became of new mails since the Watcher was made.
 type Counts struct {
 	Mails      int64 // taken, those below among them
 	Own        int64 // the bot's

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"patchbench/store"
+	"patchbench/store/storetest"
 )
 
 const trustedDKIM = "its author is trusted: DKIM of trusted.test, by mx.test"
@@ -177,4 +180,23 @@ func TestTwoLists(t *testing.T) {
 	if p := x.payload("mail:b.0@x.test"); p.Thread.List != "dev@lists.test" {
 		t.Errorf("list %q", p.Thread.List)
 	}
+}
+
+// TestStores has a short history on each database that there is.
+func TestStores(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		x := newWorldOn(t, st)
+		x.get(posted("a", "PATCH")...)
+		x.get(stranger("b")...)
+		x.step()
+		x.now = x.now.Add(time.Hour)
+		x.get(posted("a-v2", "PATCH v2")...)
+		x.get(reply("r", "b.1", "bench: run\n"), note{id: "c", subject: "[PATCH] \x00\xff", body: patchText + diff("c", "x")})
+		x.step()
+		want := []string{"mail a.0 v1 superseded: by mail:a-v2.0@x.test", `mail b.0 v1 queued: approved by "boss@trusted.test"`, "mail a-v2.0 v2 queued: " + trustedDKIM, "mail c v1 queued: " + trustedDKIM}
+		x.check("then", want...)
+		x.restart()
+		x.step()
+		x.check("after a restart", want...)
+	})
 }
