@@ -21,6 +21,7 @@ type link struct {
 	due   bool      // an answer is
 	until time.Time // when it must be there whole
 	left  int64     // bytes that may still come
+	err   error     // the first one of reading: the client asks again after it
 }
 
 // expect says that an answer of max bytes at most is due from now on.
@@ -42,9 +43,12 @@ func (l *link) rest(max int64) {
 
 func (l *link) Read(p []byte) (int, error) {
 	l.mu.Lock()
-	if l.left <= 0 {
-		l.mu.Unlock()
-		return 0, errTooMuch
+	if l.err == nil && l.left <= 0 {
+		l.err = errTooMuch
+	}
+	if l.err != nil {
+		defer l.mu.Unlock()
+		return 0, l.err
 	}
 	if int64(len(p)) > l.left {
 		p = p[:l.left]
@@ -60,6 +64,7 @@ func (l *link) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p)
 	l.mu.Lock()
 	l.left -= int64(n)
+	l.err = err
 	l.mu.Unlock()
 	return n, err
 }
