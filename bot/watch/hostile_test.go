@@ -192,6 +192,22 @@ func TestTwoVersionsUnderOneCover(t *testing.T) {
 	x.check("then", "mail a.0 v1 superseded: by mail:a.1-v2@x.test", "mail a.1-v2 v2 queued: "+trustedDKIM)
 }
 
+// TestOrder: of two postings without version the later that came in is the new one,
+// whatever their dates say.
+func TestOrder(t *testing.T) {
+	x := newWorld(t)
+	x.get(note{id: "b", subject: "[PATCH] a", body: patchText + diff("f.c", "first")})
+	x.step()
+	x.now = x.now.Add(time.Hour)
+	x.get(note{id: "a", subject: "[PATCH] a", body: patchText + diff("f.c", "second"), undated: true, header: "Date: Sun, 03 May 2026 10:00:00 +0000\n"})
+	x.step()
+	want := []string{"mail b v1 superseded: by mail:a@x.test", "mail a v2 queued: " + trustedDKIM}
+	x.check("then", want...)
+	x.restart()
+	x.step()
+	x.check("after a restart", want...)
+}
+
 // TestLostMail: mail that is pruned, and a task that is retried, bring nothing back.
 func TestLostMail(t *testing.T) {
 	x := newWorld(t)

@@ -187,7 +187,7 @@ func (w *Watcher) load(ctx context.Context) error {
 			return fmt.Errorf("read how far commands were obeyed (%s in the store): %w", ordersName, err)
 		}
 	}
-	o := series.Options{MaxPatches: maxPatches}
+	o := series.Options{MaxPatches: maxPatches, ByArrival: true}
 	for _, l := range w.cfg().Lists { // lists that wait longer do so in decide
 		if l.Wait > 0 && (o.Wait == 0 || l.Wait < o.Wait) {
 			o.Wait = l.Wait

@@ -30,6 +30,10 @@ type Options struct {
 	// Wait is how long an incomplete series waits after its last mail, GiveUp how
 	// long after its first; 0 means 30 minutes and 24 hours.
 	Wait, GiveUp time.Duration
+	// ByArrival puts mails in order by when they were received, where that is known:
+	// for mail that is watched as it comes in, of which nobody can choose the order by
+	// writing dates. Else their dates count, unless they cannot be.
+	ByArrival bool
 	// MaxPatches bounds a series; 0 means 100.
 	MaxPatches int
 	// DropDiffs keeps only the hash of each diff, for listing large archives;
@@ -63,8 +67,10 @@ func NewCollector(o Options) *Collector {
 	if o.MaxPatches == 0 {
 		o.MaxPatches = 100
 	}
+	pool := assembly.NewPool()
+	pool.ByArrival = o.ByArrival
 	return &Collector{
-		options: o, pool: assembly.NewPool(), store: keep.NewStore(o.Keeper), needs: make(map[uint32]bool), reported: make(map[uint32]uint64),
+		options: o, pool: pool, store: keep.NewStore(o.Keeper), needs: make(map[uint32]bool), reported: make(map[uint32]uint64),
 	}
 }
 

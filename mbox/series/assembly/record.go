@@ -89,6 +89,10 @@ func subjectOf(s patch.Subject) subject {
 
 // Pool holds the records of all messages.
 type Pool struct {
+	// ByArrival puts mails in order by when they were received, where that is
+	// known, whatever dates their senders wrote.
+	ByArrival bool
+
 	records keep.List[record]
 	found   keep.List[found]
 	links   keep.List[uint32] // lists of numbers, each behind its length
@@ -114,7 +118,7 @@ func (p *Pool) Add(m *mbox.Message, rest *keep.Mail, first string, at int64) uin
 		submitter += "|" + strings.ToLower(rest.Author.Name)
 	}
 	r := record{
-		when: sent(m).Unix(), at: at, seq: p.records.Len() + 1, key: p.names.Add(m.Key()), hasID: m.ID != "",
+		when: p.when(m).Unix(), at: at, seq: p.records.Len() + 1, key: p.names.Add(m.Key()), hasID: m.ID != "",
 		submitter: p.names.Add(submitter), received: seconds(m.Received),
 		bytes: uint32(len(m.Raw)), sum: crc32.Checksum(m.Raw, castagnoli), subject: subjectOf(rest.Subject),
 		bare: m.From == (mbox.Address{}) && m.Subject == "" && m.ID == "" && len(rest.Patches) > 0,
@@ -177,6 +181,14 @@ func sent(m *mbox.Message) time.Time {
 		return received
 	}
 	return m.Date
+}
+
+// when is what a mail is put in order by.
+func (p *Pool) when(m *mbox.Message) time.Time {
+	if p.ByArrival && !m.Received.IsZero() {
+		return m.Received
+	}
+	return sent(m)
 }
 
 // link keeps a list of numbers.
