@@ -73,7 +73,7 @@ var layer = map[string]int{
 	"bot/report/plain":           31, // the parts of bot/report that know no evaluation
 	"bot/report/figure":          32,
 	"bot/report/rows":            33,
-	"bot/report/delta":           35,
+	"bot/report/delta":           36,
 	"bot/report":                 40,
 	"bot/report/layout":          42,
 	"bot/report/machines":        43,
