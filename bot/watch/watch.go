@@ -18,6 +18,20 @@
 // that stays the same. Of a mail it has some 300 bytes at hand; the rest is in a
 // temporary file.
 //
+// Who is trusted: a series is evaluated without asking if each of its mails comes from
+// a trusted address, and is known to (bot/watch/sender). Where a list puts its own
+// address into From, the author's word is not to be had: such a series is a
+// stranger's, unless the list's address itself is trusted. A new version ends the
+// work on older ones, but one that is not known to be a trusted author's never ends
+// that author's.
+//
+// Nothing is done, and the task says why, about mail of programs, mail without a
+// Message-ID or with more than one address in From, what is older than the policy's
+// age by its arrival, authors who opted out (also by a field X-Patchbench: no in any
+// mail of the series), and threads that somebody wants left alone or that have had
+// their answers. What a task is when it is made does not change when the service
+// file does; the next version, or bench: run, is judged anew.
+//
 // Nothing here evaluates or answers.
 package watch
 
