@@ -16,6 +16,7 @@
 //	alecthomas/kong           flags and subcommands as struct tags; small, no generated code
 //	BurntSushi/toml           TOML with positions
 //	emersion/go-message       mail: header fields, MIME parts, transfer encodings
+//	emersion/go-imap          mail in; go-sasl for servers that refuse LOGIN
 //	emersion/go-smtp, go-sasl replies out
 //	emersion/go-msgauth       results of authentication that servers write; DKIM
 //	google/go-github          GitHub's API; bradleyfalzon/ghinstallation is an App's part of it

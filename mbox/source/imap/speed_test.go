@@ -4,7 +4,6 @@ import (
 	"context"
 	"runtime"
 	"testing"
-	"time"
 
 	"patchbench/mbox/source/feed"
 )
@@ -39,5 +38,4 @@ func BenchmarkFollow(b *testing.B) {
 	}
 	b.ReportMetric(mails*float64(b.N)/b.Elapsed().Seconds(), "mails/s")
 	b.ReportMetric((float64(peak)-float64(before.HeapAlloc))/(1<<20), "heap-MB")
-	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(time.Second), "s/10k")
 }
