@@ -34,7 +34,7 @@
 // half, cpu time by 2 to 10 %; 84 comparisons a series, 20 rounds, 300 series)
 // 3 % of the series without a change have a flag, where testing neighbours at
 // .05 (Mann-Whitney) flags 69 %; +2 % of cpu time at one of seven patches is
-// found in 72 %, and nothing else beside it in 69 %, where neighbours give 14 %,
+// found in 69 %, and nothing else beside it in 66 %, where neighbours give 14 %,
 // with Holm's correction 5 %. The whole table stands in deploy/verdicts.md, and
 // deploy/replay.sh prints it.
 package compare
