@@ -42,7 +42,6 @@ type mailWorld struct {
 	copies []sentMail
 	told   []string
 	serial int
-	atData func() // called when a mail was taken, before that is said
 	// evaluate is what the stand-in for eval.Run does, by the series' subject.
 	evaluate map[string]func(context.Context, eval.Input, eval.Options) (*store.Evaluation, error)
 	budgets  map[string]time.Duration // that evaluations were given, by subject
@@ -189,13 +188,9 @@ func (s *smtpSession) Data(r io.Reader) error {
 	}
 	s.w.mu.Lock()
 	s.w.copies = append(s.w.copies, sentMail{slices.Clone(s.to), string(b)})
-	atData := s.w.atData
 	s.w.mu.Unlock()
 	if slices.Contains(s.to, "kit@lists.example.org") {
 		s.w.deliver("List-Id: <kit.lists.example.org>\r\n" + string(b))
-	}
-	if atData != nil {
-		atData()
 	}
 	return nil
 }
