@@ -50,4 +50,4 @@ step race detector
 tests -race -short -timeout 30m
 
 step go test ./...
-tests
+tests -timeout 30m
