@@ -4,6 +4,7 @@
 //	bot demo                           the same on a small project of its own
 //	bot init | check                   start a suite, try it on the base alone
 //	bot show | apply | compare | diff | report
+//	bot watch | worker | jobs | outbox the service: lists and pull requests, answered by themselves
 //
 // This package is the command: it reads flags, the environment and files, wires
 // the stages together, and turns their outcomes into exit statuses. One file

@@ -211,12 +211,10 @@ func (s *serving) parts(c *service.Config) ([]part.Part, error) {
 	quiet := func(run func(context.Context) error) func(context.Context, func(error)) error {
 		return func(ctx context.Context, _ func(error)) error { return run(ctx) }
 	}
-	if c.GitHub != nil && s.github == nil {
-		client, err := github.New(s.cfg.Load, s.st, github.Options{Log: s.log.With("part", "github")})
-		if err != nil {
+	if c.GitHub != nil {
+		if err := s.openGitHub(c); err != nil {
 			return nil, err
 		}
-		s.github = client
 	}
 	if s.whole {
 		feeds, finders, err := feedsOf(c)
@@ -247,6 +245,23 @@ func (s *serving) parts(c *service.Config) ([]part.Part, error) {
 		add("worker", []any{c.Worker, c.GitHub != nil}, quiet(work.New(s.st, s.cfg.Load, o).Run))
 	}
 	return parts, nil
+}
+
+// openGitHub tries the settings of c, and makes the client when they come first: it
+// reads its settings anew each time.
+func (s *serving) openGitHub(c *service.Config) error {
+	o := github.Options{Log: s.log.With("part", "github")}
+	if _, err := github.New(func() *service.Config { return c }, s.st, o); err != nil || s.github != nil {
+		return err
+	}
+	client, err := github.New(func() *service.Config {
+		if now := s.cfg.Load(); now.GitHub != nil {
+			return now
+		}
+		return c // not in force yet, or not any more
+	}, s.st, o)
+	s.github = client
+	return err
 }
 
 // listeners are the parts that others connect to, and the one that asks GitHub.
