@@ -229,7 +229,10 @@ func (s *serving) parts(c *service.Config) ([]part.Part, error) {
 		w := watch.New(s.st, s.cfg.Load, watch.Options{Log: s.log.With("part", "watcher"), Secret: s.secret, Dir: spillDir()})
 		add("watcher", nil, quiet(w.Run))
 		if c.SMTP != nil || c.GitHub != nil {
-			o := reply.Options{Find: finders, Log: s.log.With("part", "sender")}
+			o := reply.Options{Find: finders, Log: s.log.With("part", "sender"), Alone: s.alone(c)}
+			if c.SMTP != nil {
+				o.LookFor = c.SMTP.LookFor
+			}
 			if c.GitHub != nil {
 				o.GitHub = s.github
 			}
@@ -262,6 +265,13 @@ func (s *serving) openGitHub(c *service.Config) error {
 	}, s.st, o)
 	s.github = client
 	return err
+}
+
+// alone says that nobody else sends from the record: it is a file in the state
+// folder, which this process has taken for itself.
+func (s *serving) alone(c *service.Config) bool {
+	file, ok := sqliteFile(string(c.Store.URL))
+	return ok && s.whole && filepath.Dir(file) == filepath.Clean(c.State)
 }
 
 // listeners are the parts that others connect to, and the one that asks GitHub.

@@ -113,6 +113,7 @@ func New(st *store.Store, cfg func() *service.Config, o Options) *Sender {
 // Run delivers until ctx ends; what is being sent then is finished, for twenty
 // seconds at most. It fails when the store does.
 func (s *Sender) Run(ctx context.Context) error {
+	s.begun = false
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var errs [2]error
@@ -233,7 +234,7 @@ func (s *Sender) judge(l *store.Letter, v verdict, reason string) {
 	l.Reason = reason
 	switch v {
 	case unknown:
-		l.State, l.Next = store.LetterUnknown, now.Add(time.Minute)
+		l.State, l.Next = store.LetterUnknown, now.Add(s.glance())
 		return
 	case later:
 		if l.Attempts < maxTries {
@@ -315,12 +316,12 @@ func (s *Sender) clearUp(ctx context.Context, l *store.Letter) error {
 		markSent(l, "was found in the mailbox")
 		l.Reason = "the server did not answer, but the mail was found in the mailbox"
 	case !tells && since < s.o.LookFor && len(s.o.Find) > 0:
-		l.Next = now.Add(time.Minute)
+		l.Next = now.Add(s.glance())
 	case !tells:
 		l.State = store.LetterHeld
 		l.Reason = "it may have been sent, and there is no mailbox that can tell: resend it, or drop it (" + l.Reason + ")"
 	case since < s.o.LookFor, !sure && since < giveUpLooking:
-		l.Next = now.Add(max(time.Minute, since/10))
+		l.Next = now.Add(max(s.glance(), since/10))
 	case !sure:
 		l.State, l.Reason = store.LetterHeld, "it may have been sent, and the mailbox could not be asked for a day: resend it, or drop it"
 	case l.Attempts >= maxTries:
@@ -334,6 +335,9 @@ func (s *Sender) clearUp(ctx context.Context, l *store.Letter) error {
 	}
 	return s.settle(ctx, l)
 }
+
+// glance is the pause between the first looks for a letter.
+func (s *Sender) glance() time.Duration { return min(time.Minute, s.o.LookFor/4) }
 
 // look asks whether a mail is in a mailbox or archive, and whether a no is certain.
 func (s *Sender) look(ctx context.Context, id string) (found, sure bool) {

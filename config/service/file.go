@@ -60,15 +60,16 @@ type fileInbox struct {
 }
 
 type fileSMTP struct {
-	Address        string  `toml:"address"`
-	TLS            string  `toml:"tls"`
-	User           string  `toml:"user"`
-	PasswordFile   string  `toml:"password_file"`
-	Password       literal `toml:"password"`
-	From           string  `toml:"from"`
-	AllowPlaintext bool    `toml:"allow_plaintext"`
-	CAFile         string  `toml:"ca_file"`
-	PerHour        int     `toml:"per_hour"`
+	Address        string        `toml:"address"`
+	TLS            string        `toml:"tls"`
+	User           string        `toml:"user"`
+	PasswordFile   string        `toml:"password_file"`
+	Password       literal       `toml:"password"`
+	From           string        `toml:"from"`
+	AllowPlaintext bool          `toml:"allow_plaintext"`
+	CAFile         string        `toml:"ca_file"`
+	PerHour        int           `toml:"per_hour"`
+	LookFor        time.Duration `toml:"look_for"`
 }
 
 type list struct {

@@ -22,6 +22,7 @@ const (
 	minPerDay, maxPerDay       = 1, 1000
 	minThread, maxThread       = 1, 100
 	minPerHour, maxPerHour     = 1, 1000
+	minLookFor, maxLookFor     = time.Second, day
 	maxAddress, maxFolder      = 254, 255 // bytes
 	imapExample, smtpExample   = "imap.example.org:993", "mail.example.org:587"
 	fromExample, personExample = "Patchbench <bench@example.org>", "dev@example.org"
@@ -58,6 +59,7 @@ func (c *checker) smtp(f *fileSMTP) *SMTP {
 	out := &SMTP{Address: f.Address, User: f.User, AllowPlaintext: f.AllowPlaintext}
 	out.TLS = c.protection("smtp", f.TLS, StartTLS, c.address(at("address"), "smtp.address", f.Address, smtpExample), f.AllowPlaintext)
 	out.PerHour = between(c, at("per_hour"), "smtp.per_hour", f.PerHour, 30, minPerHour, maxPerHour, number)
+	out.LookFor = between(c, at("look_for"), "smtp.look_for", f.LookFor, 20*time.Minute, minLookFor, maxLookFor, period)
 	password := credential{table: "smtp", key: "password", file: f.PasswordFile, literal: f.Password}
 	out.Password = c.secret(password)
 	if at := at("user"); c.doc.Has(at...) && !c.empty(at, f.User, "smtp.user is empty: give the name to log in with, or leave it out") {

@@ -124,6 +124,9 @@ type SMTP struct {
 	AllowPlaintext bool   // NoTLS to another machine was asked for
 	CAFile         string // certificates to trust beside the system's, absolute; "" none
 	PerHour        int    // letters that leave in an hour at most
+	// LookFor is how long a letter of which it is not known whether it was sent is
+	// looked for before it is sent again.
+	LookFor time.Duration
 }
 
 // What is done with an evaluated series.

@@ -110,7 +110,7 @@ func TestLoad(t *testing.T) {
 			Inboxes: []Inbox{{Path: in("inbox"), Poll: 30 * time.Second}},
 			SMTP: &SMTP{
 				Address: "mail.example.org:587", TLS: StartTLS, User: "bench", Password: "hunter2-imap-secret",
-				From: mbox.Address{Name: "Patchbench", Email: "bench@example.org"}, PerHour: 10,
+				From: mbox.Address{Name: "Patchbench", Email: "bench@example.org"}, PerHour: 10, LookFor: time.Hour,
 			},
 			Lists: []List{{
 				Address: "git@vger.example.org", ID: "git.vger.example.org", Project: "git", Mode: ToList,
