@@ -56,6 +56,8 @@ type Options struct {
 	// With is put on base and on every version beside what the suite names, and
 	// is not judged.
 	With []tree.Extra
+	// Most bounds the limits that the suite sets; zero fields do not.
+	Most bench.Limits
 	// Benchmarks chooses the benchmarks whose key matches; nil chooses all.
 	Benchmarks *regexp.Regexp
 
@@ -251,6 +253,7 @@ type run struct {
 	fields    []*field
 	extra     []string // names of what is put on every version
 	suiteFile string   // its path in the base tree, "" if it came from the options
+	cut       []string // limits of the suite that Most cut
 	samples   []bench.Sample
 	compared  compare.Result
 	resumed   *store.Evaluation // the record that is continued, nil for none
@@ -290,6 +293,7 @@ func (r *run) readSuite() (err error) {
 	if r.suite, err = suite.Parse(name, text); err != nil {
 		return &InputError{err}
 	}
+	r.cut = r.suite.Bound(r.Most)
 	if err := r.mayReachOut(); err != nil {
 		return err
 	}
@@ -321,6 +325,9 @@ func (r *run) begin(in Input, sandboxDigest string) {
 		// Until the end is reached: the record may outlive a killed process.
 		Verdict: bench.Unclear, Headline: "unclear: unfinished: the bot ended before this evaluation did",
 		Stopped: store.StoppedInterrupted, Unsafe: r.sandbox.Facts().Unsafe,
+	}
+	if len(r.cut) > 0 {
+		e.Warnings = append(e.Warnings, "the suite asks for more than is given here; cut: "+strings.Join(r.cut, ", "))
 	}
 	r.total = len(r.stack.Steps)
 	if in.Series != nil {

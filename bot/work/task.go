@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"patchbench/bench"
 	"patchbench/bench/sandbox"
 	"patchbench/bot/eval"
 	"patchbench/bot/github"
@@ -267,6 +268,8 @@ func (j *job) measure(ctx context.Context, id, resume string) (*store.Evaluation
 		Sandbox: Sandbox(j.cfg.Worker, j.slot.N), ID: id, Resume: resume,
 		Store: j.st, Progress: j.progress, Now: j.o.Now,
 	}
+	l := j.cfg.Worker.Limits
+	o.Most = bench.Limits{MemoryBytes: l.Memory, Processes: l.Processes, DiskBytes: l.Disk, OutputBytes: l.Output, Timeout: l.Timeout}
 	in, err := j.kind.input(ctx, &o)
 	if err != nil {
 		return nil, err

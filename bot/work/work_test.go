@@ -11,8 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"patchbench/bench"
 	"patchbench/bot/eval"
 	"patchbench/store"
+	"patchbench/store/storetest"
 )
 
 // A queued series is evaluated as its project and its command want, and answered.
@@ -37,9 +39,11 @@ func TestDone(t *testing.T) {
 			Budget                                      time.Duration
 			Margin                                      float64
 			Unsafe                                      bool
+			Most                                        bench.Limits
 		}
-		want := chosen{"/nowhere/kit.git", "v1.0", "next", "/etc/kit.toml", "[[benchmark]]\n", `^(?:hash|a\.b)(?:\{|$)`, 4 * time.Minute, 0.02, false}
-		got := chosen{o.Repo, o.Base, o.Branch, o.SuiteName, string(o.SuiteText), o.Benchmarks.String(), o.Budget, o.Margin, o.Sandbox.Unsafe}
+		most := bench.Limits{MemoryBytes: 1 << 30, Processes: 99, DiskBytes: 2 << 30, OutputBytes: 3 << 20, Timeout: 5 * time.Minute}
+		want := chosen{"/nowhere/kit.git", "v1.0", "next", "/etc/kit.toml", "[[benchmark]]\n", `^(?:hash|a\.b)(?:\{|$)`, 4 * time.Minute, 0.02, false, most}
+		got := chosen{o.Repo, o.Base, o.Branch, o.SuiteName, string(o.SuiteText), o.Benchmarks.String(), o.Budget, o.Margin, o.Sandbox.Unsafe, o.Most}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("options (-want +got):\n%s", d)
 		}
@@ -60,6 +64,40 @@ func TestDone(t *testing.T) {
 		}
 		if err := end(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// On each database a task goes through the queue: one that is superseded while it
+// runs, and the one that takes its place.
+func TestEachStore(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		w := newWorldOn(t, st)
+		w.poll = 100 * time.Millisecond
+		began := make(chan struct{}, 2)
+		w.evaluate = func(ctx context.Context, in eval.Input, o eval.Options) (*store.Evaluation, error) {
+			began <- struct{}{}
+			if in.Series.MessageID == "one" {
+				return w.untilEnd(ctx, in, o)
+			}
+			return w.keep(in, o, store.StoppedDecided)
+		}
+		one := w.decide("one")
+		end := w.worker("a", nil)
+		<-began
+		two := w.decide("two", "one")
+		<-began
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]string{"one begins", "one is interrupted", "two begins"}, w.happened()); d != "" {
+			t.Errorf("happened (-want +got):\n%s", d)
+		}
+		if a, b := w.state(one.ID).State, w.state(two.ID).State; a != store.Superseded || b != store.Done {
+			t.Errorf("the first is %s, the second %s", a, b)
+		}
+		if l := w.letters(); len(l) != 1 || l[0].Key != "two" {
+			t.Errorf("letters %+v, want one of the second", l)
 		}
 	})
 }

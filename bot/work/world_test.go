@@ -35,13 +35,19 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, st: storetest.Open(t), poll: 4 * time.Second}
+	return newWorldOn(t, storetest.Open(t))
+}
+
+func newWorldOn(t *testing.T, st *store.Store) *world {
+	t.Helper()
+	w := &world{t: t, st: st, poll: 4 * time.Second}
 	w.cfg = &service.Config{
 		Projects: []service.Project{{Name: "kit", Repo: "/nowhere/kit.git", Branch: "main", Budget: 4 * time.Minute, Margin: 0.02, Class: "x86",
 			Suite: "/etc/kit.toml", SuiteText: []byte("[[benchmark]]\n")}},
-		Worker: service.Worker{Class: "x86", Slots: 1, WorkDir: filepath.Join(t.TempDir(), "work")},
-		Web:    &service.Web{URL: "https://bench.example.org"},
-		SMTP:   &service.SMTP{From: mbox.Address{Name: "Patchbench", Email: "bench@example.org"}},
+		Worker: service.Worker{Class: "x86", Slots: 1, WorkDir: filepath.Join(t.TempDir(), "work"),
+			Limits: service.Limits{Memory: 1 << 30, Disk: 2 << 30, Output: 3 << 20, Processes: 99, Timeout: 5 * time.Minute}},
+		Web:  &service.Web{URL: "https://bench.example.org"},
+		SMTP: &service.SMTP{From: mbox.Address{Name: "Patchbench", Email: "bench@example.org"}},
 	}
 	return w
 }

@@ -126,6 +126,15 @@ type fileWorker struct {
 	SandboxUID int           `toml:"sandbox_uid"`
 	WorkDir    string        `toml:"work_dir"`
 	Timeout    time.Duration `toml:"timeout"`
+	Limits     fileLimits    `toml:"limits"`
+}
+
+type fileLimits struct {
+	Memory    config.Size   `toml:"memory"`
+	Disk      config.Size   `toml:"disk"`
+	Output    config.Size   `toml:"output"`
+	Processes int           `toml:"processes"`
+	Timeout   time.Duration `toml:"timeout"`
 }
 
 type fileWeb struct {

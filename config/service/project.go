@@ -23,6 +23,9 @@ const (
 	minSlots, maxSlots     = 1, 64
 	minTimeout, maxTimeout = time.Minute, 7 * day
 	minUID, maxUID         = 1, 1<<31 - 1
+
+	minMemory, minBytes, maxBytes = 256 << 20, 1 << 20, 64 << 40
+	minProcesses, maxProcesses    = 16, 1 << 20
 )
 
 func (c *checker) worker(w fileWorker, state string) Worker {
@@ -32,6 +35,13 @@ func (c *checker) worker(w fileWorker, state string) Worker {
 		SandboxUID: between(c, place("worker", "sandbox_uid"), "worker.sandbox_uid", w.SandboxUID, 0, minUID, maxUID, number),
 		Timeout:    between(c, place("worker", "timeout"), "worker.timeout", w.Timeout, 6*time.Hour, minTimeout, maxTimeout, period),
 		WorkDir:    filepath.Join(state, "work"),
+		Limits: Limits{
+			Memory:    between(c, place("worker", "limits", "memory"), "worker.limits.memory", int64(w.Limits.Memory), 0, minMemory, maxBytes, number),
+			Disk:      between(c, place("worker", "limits", "disk"), "worker.limits.disk", int64(w.Limits.Disk), 0, minBytes, maxBytes, number),
+			Output:    between(c, place("worker", "limits", "output"), "worker.limits.output", int64(w.Limits.Output), 0, minBytes, maxBytes, number),
+			Processes: between(c, place("worker", "limits", "processes"), "worker.limits.processes", w.Limits.Processes, 0, minProcesses, maxProcesses, number),
+			Timeout:   between(c, place("worker", "limits", "timeout"), "worker.limits.timeout", w.Limits.Timeout, 0, minTimeout, maxTimeout, period),
+		},
 	}
 	if at := place("worker", "work_dir"); c.doc.Has(at...) {
 		dir := c.path(at, "worker.work_dir", w.WorkDir)

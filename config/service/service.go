@@ -206,6 +206,15 @@ type Worker struct {
 	SandboxUID int    // of the first slot's programs when the bot is root; 0 for the default
 	WorkDir    string // absolute
 	Timeout    time.Duration
+	Limits     Limits
+}
+
+// Limits bound those that a suite sets for its programs, which may have been written
+// by the project and not by the owner of the machine. 0: not bounded.
+type Limits struct {
+	Memory, Disk, Output int64 // bytes
+	Processes            int
+	Timeout              time.Duration // of one program
 }
 
 // Web is what is served over HTTP.

@@ -127,8 +127,9 @@ func TestLoad(t *testing.T) {
 				BaseURL: "https://github.example.org", Poll: 5 * time.Minute,
 				Repositories: map[string]Repository{"git/git": {Project: "git", Label: "measure", Trusted: []string{"dev"}, Policy: Strict}},
 			},
-			Worker: Worker{Class: "default", Slots: 2, SandboxUID: 64000, WorkDir: in("state/work"), Timeout: 2 * time.Hour},
-			Web:    &Web{Listen: "127.0.0.1:8080", URL: "https://bench.example.org", WebhookListen: "127.0.0.1:8081"},
+			Worker: Worker{Class: "default", Slots: 2, SandboxUID: 64000, WorkDir: in("state/work"), Timeout: 2 * time.Hour,
+				Limits: Limits{Memory: 8 << 30, Disk: 4 << 30, Output: 64 << 20, Processes: 4000, Timeout: 30 * time.Minute}},
+			Web: &Web{Listen: "127.0.0.1:8080", URL: "https://bench.example.org", WebhookListen: "127.0.0.1:8081"},
 		}
 		if diff := cmp.Diff(want, load(t, "one of everything", none), open); diff != "" {
 			t.Errorf("everything (-want +got):\n%s", diff)
