@@ -79,8 +79,8 @@ func (w *Worker) do(ctx context.Context, id int64, s *slot.Slot) error {
 	if err := j.open(); err != nil {
 		return j.end(ctx, nil, err, nil)
 	}
-	if t.Attempts > attempts {
-		return j.end(ctx, nil, final("the bot ended %d times while it evaluated this", t.Attempts-1), nil)
+	if t.Deaths >= deaths {
+		return j.end(ctx, nil, final("the bot ended %d times while it evaluated this", t.Deaths), nil)
 	}
 	j.kind.running(ctx, "")
 	run, stop := w.keep(ctx, t, j.progress.text, func(text string) { j.kind.running(ctx, text) })

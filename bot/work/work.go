@@ -12,7 +12,8 @@
 // evaluation that is complete.
 //
 // What is at fault in a series is a result, and is kept and told. What is at fault
-// here (disk, network, repository) is tried again, three times in all. Nothing is
+// here (disk, network, repository) is tried again, three times in all. That the bot
+// is killed is no fault of the task, until it happens again and again. Nothing is
 // sent here: letters and notices are put into the outbox.
 package work
 
@@ -44,9 +45,15 @@ const (
 	stopping = 25 * time.Second // for running evaluations to end and be handed back
 )
 
-// attempts is how often an evaluation is begun that fails by our fault, or ends
-// the bot.
-const attempts = 3
+const (
+	// attempts is how often an evaluation is begun that fails by our fault.
+	attempts = 3
+	// deaths is how often the bot may be killed while it evaluates a task, with
+	// the pauses of mourning in two hours. A machine that is restarted again and
+	// again must not cost the tasks that it has; one task that ends the bot must
+	// not cost all others.
+	deaths = 10
+)
 
 // forget is when River believes that a job's process is gone. The tasks' leases
 // tell that much earlier.
@@ -188,14 +195,22 @@ func (w *Worker) takeUp(ctx context.Context) (err error) {
 		if !slices.ContainsFunc(free, func(s *slot.Slot) bool { return t.Worker == w.at(s) }) {
 			continue
 		}
-		// The attempt counts: it may be this evaluation that ended the process.
-		err := w.st.HandBack(ctx, t.ID, t.Fence, time.Nanosecond, "its worker was killed")
+		err := w.st.Bury(ctx, t.ID, t.Fence, mourning(t.Deaths+1), "its worker was killed")
 		if err != nil && !lost(err) {
 			return err
 		}
 		w.o.Log.Warn("a task whose worker was killed is queued again", "task", t.ID)
 	}
 	return nil
+}
+
+// mourning is the pause behind the nth death. The first ones have none: they will
+// not have been the task's fault.
+func mourning(n int) time.Duration {
+	if n <= 2 {
+		return 0
+	}
+	return time.Minute << min(n-3, 6)
 }
 
 // at is the worker's name in a slot.

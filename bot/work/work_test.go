@@ -347,7 +347,7 @@ func TestPoison(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		task := w.decide("one")
-		for range attempts {
+		for range deaths {
 			if _, err := w.st.Claim(t.Context(), task.ID, "killed", lease); err != nil {
 				t.Fatal(err)
 			}
@@ -355,7 +355,7 @@ func TestPoison(t *testing.T) {
 		}
 		end := w.worker("b", nil)
 		after(time.Minute)
-		if k := w.state(task.ID); k.State != store.Failed || k.Reason != "the bot ended 3 times while it evaluated this" {
+		if k := w.state(task.ID); k.State != store.Failed || k.Reason != "the bot ended 10 times while it evaluated this" {
 			t.Errorf("task is %s (%s)", k.State, k.Reason)
 		}
 		if got := w.happened(); len(got) > 0 {
