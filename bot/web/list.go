@@ -349,7 +349,7 @@ func (h *handler) history(w http.ResponseWriter, r *http.Request) error {
 	if err := html.History(&body, strings.TrimSpace(benchmark+" "+metric), history.Tracks(points, 0)); err != nil {
 		return err
 	}
-	page := []byte(body.String())
+	page := among([]byte(body.String()), r.URL.Path)
 	if unchanged(w, r, tag(body.String())) {
 		return nil
 	}

@@ -35,7 +35,12 @@ var formats = map[string]format{
 			}
 			all = append(all, s)
 		}
-		return html.Write(w, e, all)
+		var page bytes.Buffer
+		if err := html.Write(&page, e, all); err != nil {
+			return err
+		}
+		_, err := w.Write(among(page.Bytes(), "/evaluations/"))
+		return err
 	}},
 	".json": {"application/json", func(_ context.Context, w io.Writer, _ *store.Store, e *store.Evaluation) error {
 		return report.JSON(w, e)

@@ -32,7 +32,9 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -227,6 +229,20 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request, status int, name 
 	return nil
 }
 
+// among puts the way to the other pages on top of a page of bot/report, which by
+// itself stands alone.
+func among(page []byte, path string) []byte {
+	var nav bytes.Buffer
+	if err := pages.ExecuteTemplate(&nav, "nav", view{Root: rootOf(path)}); err != nil {
+		panic(err) // the template is wrong
+	}
+	before, after, found := bytes.Cut(page, []byte("<header>\n"))
+	if !found {
+		return page
+	}
+	return slices.Concat(before, []byte("<header>\n"), nav.Bytes(), after)
+}
+
 // rootOf is the way from a page to the first one.
 func rootOf(path string) string {
 	if n := strings.Count(path, "/"); n > 1 {
@@ -247,8 +263,18 @@ func policyOf(page []byte) string {
 	return policy(base64.StdEncoding.EncodeToString(sum[:]))
 }
 
-// tag is a strong entity tag made of all that decides an answer's bytes.
+// program tells one build of this program from another: they may render the same
+// record in another way.
+var program = sync.OnceValue(func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return info.String()
+})
+
+// tag is an entity tag made of all that decides an answer.
 func tag(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	sum := sha256.Sum256([]byte(program() + "\x00" + strings.Join(parts, "\x00")))
 	return `"` + hex.EncodeToString(sum[:12]) + `"`
 }

@@ -365,6 +365,11 @@ func TestEvaluation(t *testing.T) {
 			}
 		})
 	}
+	for target, want := range map[string]string{"/evaluations/20261130-3f9a2c": `<a href="../queue">`, "/history?benchmark=hash": `<a href="./queue">`, "/queue": `<a href="./queue" aria-current="page">`} {
+		if page := s.get(t, target).Body.String(); strings.Count(page, want) != 1 {
+			t.Errorf("%s has no way to the other pages", target)
+		}
+	}
 	two := save(t, st, "crash", "20261130-4f9a2c", 4)
 	if w := s.get(t, "/evaluations/20261130"); w.Code != 404 || !strings.Contains(text(t, w.Body.String()), "More than one") {
 		t.Errorf("an ambiguous id: %d", w.Code)
