@@ -12,15 +12,17 @@ import (
 )
 
 // Claim takes a task for a worker until the lease passes: a queued one that is
-// due, or a running one whose lease has passed. Its Fence and Attempts are one
-// higher then. Any other task gives ErrNotQueued.
+// due, or a running one whose lease has passed: its worker is taken for dead. Its
+// Fence is one higher then, and its Attempts or its Deaths. Any other task gives
+// ErrNotQueued.
 func (s *Store) Claim(ctx context.Context, id int64, worker string, lease time.Duration) (*Task, error) {
 	var claimed *Task
 	err := s.do(ctx, fmt.Sprintf("claim task %d", id), func(tx *sql.Tx) error {
 		now := s.now()
 		result, err := tx.ExecContext(ctx, `
 			UPDATE tasks SET state = 'running', worker = $2, lease = $3, started = $4, ended = '', reason = '', progress = '',
-				fence = fence + 1, attempts = attempts + 1
+				fence = fence + 1, attempts = attempts + CASE state WHEN 'running' THEN 0 ELSE 1 END,
+				deaths = deaths + CASE state WHEN 'running' THEN 1 ELSE 0 END
 			WHERE id = $1 AND (state = 'queued' AND due <= $4 OR state = 'running' AND lease < $4)`,
 			id, db.Text(worker), db.Time(now.Add(lease)), db.Time(now))
 		if err != nil {
@@ -87,18 +89,36 @@ func (s *Store) claimed(ctx context.Context, what string, id, fence int64, f fun
 // not count; with one, its job is put into the queue by Requeue.
 func (s *Store) HandBack(ctx context.Context, id, fence int64, delay time.Duration, why string) error {
 	return s.claimed(ctx, "hand back", id, fence, func(tx *sql.Tx, t *Task) error {
-		due, attempts := "", t.Attempts-1
-		if delay > 0 {
-			due, attempts = db.Time(s.now().Add(delay)), t.Attempts
+		if delay <= 0 {
+			t.Attempts--
 		}
-		_, err := tx.ExecContext(ctx, `
-			UPDATE tasks SET state = 'queued', reason = $2, due = $3, attempts = $4, worker = '', lease = '', progress = '', job = 0
-			WHERE id = $1`, id, db.Text(why), due, attempts)
-		if err != nil || delay > 0 {
-			return err
-		}
-		return s.enqueue(ctx, tx, id, t.Class)
+		return s.queueAgain(ctx, tx, t, delay, why)
 	})
+}
+
+// Bury queues a running task again, to be taken after a delay, whose worker is
+// known to be dead: that attempt is counted among the Deaths.
+func (s *Store) Bury(ctx context.Context, id, fence int64, delay time.Duration, why string) error {
+	return s.claimed(ctx, "take up", id, fence, func(tx *sql.Tx, t *Task) error {
+		t.Attempts--
+		t.Deaths++
+		return s.queueAgain(ctx, tx, t, delay, why)
+	})
+}
+
+// queueAgain queues a task that was running, with the counts of t.
+func (s *Store) queueAgain(ctx context.Context, tx *sql.Tx, t *Task, delay time.Duration, why string) error {
+	due := ""
+	if delay > 0 {
+		due = db.Time(s.now().Add(delay))
+	}
+	_, err := tx.ExecContext(ctx, `
+			UPDATE tasks SET state = 'queued', reason = $2, due = $3, attempts = $4, deaths = $5, worker = '', lease = '', progress = '', job = 0
+			WHERE id = $1`, t.ID, db.Text(why), due, t.Attempts, t.Deaths)
+	if err != nil || delay > 0 {
+		return err
+	}
+	return s.enqueue(ctx, tx, t.ID, t.Class)
 }
 
 // Finish ends a running task and keeps, in the same transaction, the letters

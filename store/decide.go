@@ -68,8 +68,8 @@ func (s *Store) Decide(ctx context.Context, d Decision) (*Task, bool, error) {
 		var id int64
 		err := tx.QueryRowContext(ctx, `
 			INSERT INTO tasks (task_key, kind, project, class, list, ref, title, author_name, author, version, content, state, reason,
-				created, started, ended, worker, fence, lease, attempts, progress, evaluation, supersedes, due, job, payload)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, '', $15, '', 0, '', 0, '', '', $16, '', 0, $17)
+				created, started, ended, worker, fence, lease, attempts, deaths, progress, evaluation, supersedes, due, job, payload)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, '', $15, '', 0, '', 0, 0, '', '', $16, '', 0, $17)
 			ON CONFLICT (task_key) DO UPDATE SET kind = excluded.kind, project = excluded.project, class = excluded.class,
 				list = excluded.list, ref = excluded.ref, title = excluded.title, author_name = excluded.author_name,
 				author = excluded.author, version = excluded.version, content = excluded.content, state = excluded.state,
@@ -167,11 +167,11 @@ func (s *Store) End(ctx context.Context, id int64, to State, why string) error {
 	})
 }
 
-// Retry queues a failed or stopped task again, with no attempts counted.
+// Retry queues a failed or stopped task again, with no attempts and deaths counted.
 func (s *Store) Retry(ctx context.Context, id int64) error {
 	return s.change(ctx, "retry", id, []State{Failed, Stopped}, func(tx *sql.Tx, t *Task) error {
 		if _, err := tx.ExecContext(ctx, `
-			UPDATE tasks SET state = 'queued', reason = '', ended = '', progress = '', attempts = 0, due = '' WHERE id = $1`, id); err != nil {
+			UPDATE tasks SET state = 'queued', reason = '', ended = '', progress = '', attempts = 0, deaths = 0, due = '' WHERE id = $1`, id); err != nil {
 			return err
 		}
 		return s.enqueue(ctx, tx, id, t.Class)

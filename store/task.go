@@ -50,7 +50,9 @@ type Task struct {
 	Worker   string
 	Fence    int64     // counts claims; a worker's writes need its own
 	Lease    time.Time // until when the worker is believed
-	Attempts int
+	Attempts int       // begun, but for those that handed it back or died
+	// Deaths counts the workers that were killed while they had it.
+	Deaths   int
 	Progress string // what the worker is doing
 	// Evaluation is the id of the evaluation made, "" if none.
 	Evaluation string
@@ -92,13 +94,13 @@ var (
 )
 
 const taskColumns = `id, task_key, kind, project, class, list, ref, title, author_name, author, version, content, state, reason,
-	created, started, ended, worker, fence, lease, attempts, progress, evaluation, supersedes`
+	created, started, ended, worker, fence, lease, attempts, deaths, progress, evaluation, supersedes`
 
 func scanTask(r row, more ...any) (*Task, error) {
 	var t Task
 	var created, started, ended, lease string
 	err := r.Scan(append([]any{&t.ID, &t.Key, &t.Kind, &t.Project, &t.Class, &t.List, &t.Ref, &t.Title, &t.Author.Name, &t.Author.Email,
-		&t.Version, &t.Content, &t.State, &t.Reason, &created, &started, &ended, &t.Worker, &t.Fence, &lease, &t.Attempts, &t.Progress,
+		&t.Version, &t.Content, &t.State, &t.Reason, &created, &started, &ended, &t.Worker, &t.Fence, &lease, &t.Attempts, &t.Deaths, &t.Progress,
 		&t.Evaluation, &t.Supersedes}, more...)...)
 	if err != nil {
 		return nil, err

@@ -288,7 +288,7 @@ func testLease(t *testing.T, s *store.Store) {
 	}
 	c.Time = noon.Add(10 * time.Minute) // the first is silent
 	second, err := s.Claim(ctx, id, "two", time.Minute)
-	if err != nil || second.Fence != 2 || second.Attempts != 2 || second.Worker != "two" || second.Progress != "" {
+	if err != nil || second.Fence != 2 || second.Attempts != 1 || second.Deaths != 1 || second.Worker != "two" || second.Progress != "" {
 		t.Fatalf("claim of a lost task: %+v, %v", second, err)
 	}
 	// The first comes back: whatever he does has no effect.
@@ -361,6 +361,49 @@ func testHandBack(t *testing.T, s *store.Store) {
 	}
 	if task, err := s.Claim(ctx, id, "w", time.Minute); err != nil || task.Attempts != 2 {
 		t.Errorf("the attempt with a fault counts: %+v, %v", task, err)
+	}
+}
+
+func TestBury(t *testing.T) { storetest.Each(t, testBury) }
+
+func testBury(t *testing.T, s *store.Store) {
+	ctx := t.Context()
+	c := at(s)
+	id := decide(t, s, store.Task{Key: "k", State: store.Queued}).ID
+	for n := 1; n <= 3; n++ {
+		task, err := s.Claim(ctx, id, "w", time.Hour)
+		if err != nil || task.Attempts != 1 || task.Deaths != n-1 {
+			t.Fatalf("claim %d: %+v, %v", n, task, err)
+		}
+		if err := s.Bury(ctx, id, task.Fence-1, 0, "another's"); !errors.Is(err, store.ErrFence) {
+			t.Errorf("buried under another fence: %v", err)
+		}
+		delay := time.Duration(n-1) * time.Minute
+		if err := s.Bury(ctx, id, task.Fence, delay, "its worker was killed"); err != nil {
+			t.Fatal(err)
+		}
+		if delay > 0 {
+			if _, err := s.Claim(ctx, id, "w", time.Minute); !errors.Is(err, store.ErrNotQueued) {
+				t.Errorf("claimed before it is due: %v", err)
+			}
+		}
+		c.Time = c.Time.Add(delay)
+	}
+	task, err := s.Task(ctx, id)
+	if err != nil || task.State != store.Queued || task.Attempts != 0 || task.Deaths != 3 || task.Reason != "its worker was killed" || task.Worker != "" {
+		t.Errorf("after three deaths: %+v, %v", task, err)
+	}
+	if _, err := s.Claim(ctx, id, "w", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.End(ctx, id, store.Stopped, "by hand"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Retry(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	if task, err := s.Task(ctx, id); err != nil || task.Deaths != 0 {
+		t.Errorf("retried: %+v, %v", task, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -339,6 +340,19 @@ func TestKilled(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A task that the bot dies of again and again waits longer each time, and leaves
+// the machine to others.
+func TestMourning(t *testing.T) {
+	var got []time.Duration
+	for n := range deaths {
+		got = append(got, mourning(n+1))
+	}
+	m := time.Minute
+	if want := []time.Duration{0, 0, m, 2 * m, 4 * m, 8 * m, 16 * m, 32 * m, 64 * m, 64 * m}; !slices.Equal(got, want) {
+		t.Errorf("pauses %v, want %v", got, want)
 	}
 }
 

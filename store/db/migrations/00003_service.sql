@@ -46,6 +46,7 @@ CREATE TABLE tasks (
     fence       BIGINT NOT NULL,
     lease       TEXT NOT NULL,
     attempts    INTEGER NOT NULL,
+    deaths      INTEGER NOT NULL, -- workers that were killed while they had it
     progress    TEXT NOT NULL,
     evaluation  TEXT NOT NULL,
     supersedes  TEXT NOT NULL,
