@@ -409,7 +409,11 @@ func detail(t *store.Task) string {
 
 // about is what texts say of a task.
 func (c *Client) about(t *store.Task) comment.About {
-	return comment.About{Key: t.Key, Head: t.Content, Started: t.Started, Now: c.o.Now().UTC(), URL: c.page(t.Evaluation)}
+	now := t.Ended // so that the same task gives the same text
+	if now.IsZero() {
+		now = c.o.Now().UTC()
+	}
+	return comment.About{Key: t.Key, Head: t.Content, Started: t.Started, Now: now, URL: c.page(t.Evaluation)}
 }
 
 // page is the address of an evaluation's page, "" if there is none.

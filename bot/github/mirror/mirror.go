@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
@@ -77,10 +78,10 @@ func Fetch(ctx context.Context, dir string, r Request) (base string, err error) 
 	fail := func(err error) (string, error) {
 		return "", fmt.Errorf("fetch pull request %d of %s: %w", r.Number, r.URL, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil { // what is in it may be private
 		return fail(err)
 	}
-	unlock, err := lock(strings.TrimSuffix(dir, ".git") + ".lock")
+	unlock, err := lock(ctx, strings.TrimSuffix(dir, ".git")+".lock")
 	if err != nil {
 		return fail(err)
 	}
@@ -110,23 +111,32 @@ type brokenError struct{ error }
 
 func (e *brokenError) Unwrap() error { return e.error }
 
-// lock waits for the file's lock; the wait is bounded by other fetches' deadlines.
-func lock(file string) (unlock func(), err error) {
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o644)
+// lockPause is between two looks at a lock that another has.
+const lockPause = 100 * time.Millisecond
+
+// lock waits for the file's lock.
+func lock(ctx context.Context, file string) (unlock func(), err error) {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if err != unix.EINTR {
-			break
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch err {
+		case nil:
+			return func() { f.Close() }, nil
+		case unix.EINTR, unix.EWOULDBLOCK:
+		default:
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", file, err)
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("wait for another fetch: %w", ctx.Err())
+		case <-time.After(lockPause):
 		}
 	}
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("lock %s: %w", file, err)
-	}
-	return func() { f.Close() }, nil
 }
 
 func fetch(ctx context.Context, dir string, r Request) (string, error) {

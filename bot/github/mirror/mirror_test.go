@@ -1,9 +1,11 @@
 package mirror_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sys/unix"
 
 	"patchbench/bot/github/githubtest"
 	"patchbench/bot/github/mirror"
@@ -200,15 +203,22 @@ func TestFetchAfterFaults(t *testing.T) {
 	one := w.line("main", "a", 3)
 	w.repo.Git.Pull(1, one)
 	r := w.request(1, one, "main")
-	for name, f := range map[string]githubtest.Fault{
-		"unwell":      {Method: "GIT", Status: 500},
-		"no answer":   {Method: "GIT", HangUp: true},
-		"cut refs":    {Method: "GIT", Path: "info/refs", HangUp: true, After: true},
-		"cut objects": {Method: "GIT", Path: "git-upload-pack", HangUp: true, After: true},
+	// On a connection that was used before, an answer that does not come is asked
+	// for once more by net/http itself.
+	r.Transport = &http.Transport{DisableKeepAlives: true}
+	for _, f := range []githubtest.Fault{
+		{Method: "GIT", Status: 500},
+		{Method: "GIT", HangUp: true},
+		{Method: "GIT", Path: "info/refs", HangUp: true, After: true},
+		{Method: "GIT", Path: "git-upload-pack", HangUp: true},
+		{Method: "GIT", Path: "git-upload-pack", HangUp: true, After: true},
 	} {
 		w.hub.Fail(f)
 		if base, err := mirror.Fetch(t.Context(), w.dir, r); err == nil {
-			t.Errorf("%s: no error, base %s", name, base)
+			t.Errorf("%+v: no error, base %s", f, base)
+		}
+		if n := w.hub.Waiting(); n != 0 {
+			t.Errorf("%+v was not met", f)
 		}
 	}
 	w.fetch(r, 3)
@@ -324,4 +334,25 @@ func TestFetchForgets(t *testing.T) {
 		t.Errorf("%d references of pull requests, want 100", len(left))
 	}
 	w.holds(w.repo.Git.Tip("main"), one, 1)
+}
+
+// Who waits for another's fetch can be called off.
+func TestFetchCalledOff(t *testing.T) {
+	w := newWorld(t)
+	head := w.line("main", "a", 1)
+	w.repo.Git.Pull(1, head)
+	w.fetch(w.request(1, head, "main"), 1)
+	f, err := os.OpenFile(strings.TrimSuffix(w.dir, ".git")+".lock", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := mirror.Fetch(ctx, w.dir, w.request(1, head, "main")); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that it was called off", err)
+	}
 }
