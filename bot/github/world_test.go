@@ -39,6 +39,7 @@ type world struct {
 	polls    bool // no webhook: what happens is asked for
 	before   func()
 	through  http.RoundTripper // to GitHub, nil for the usual
+	heard    chan struct{}     // gets one for each decision in the log, unless it is nil
 }
 
 const secret = "It7ss3cr3tOfTheHook"
@@ -52,6 +53,9 @@ var appKey = sync.OnceValue(func() []byte {
 })
 
 func (w *world) Write(b []byte) (int, error) {
+	if w.heard != nil && bytes.Contains(b, []byte("github: decided")) {
+		w.heard <- struct{}{}
+	}
 	w.logMu.Lock()
 	defer w.logMu.Unlock()
 	return w.log.Write(b)
