@@ -99,6 +99,7 @@ var layer = map[string]int{
 	"bot/watch/sender":           45, // who sent a mail
 	"bot/watch/pathspec":         45, // which files are of interest
 	"bot/watch/command":          45, // what a mail asks for
+	"bot/watch/traffic":          45, // for tests
 	"bot/work":                   50,
 	"bot/reply":                  50,
 	"bot/web":                    50,

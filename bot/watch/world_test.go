@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"patchbench/bot/watch/traffic"
 	"patchbench/config/service"
 	"patchbench/mbox"
 	"patchbench/mbox/source/feed"
@@ -135,40 +136,17 @@ type note struct {
 
 const patchText = "Why.\n---\n f.c | 2 +-\n\n"
 
-func diff(file, to string) string {
-	return fmt.Sprintf("diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1 +1 @@\n-old\n+%[2]s\n-- \n2.39\n", file, to)
-}
+func diff(file, to string) string { return traffic.Diff(file, to) }
 
 // raw writes the mail down.
 func (l note) raw(now time.Time) []byte {
-	var b strings.Builder
 	if l.from == "" {
 		l.from = "One <one@trusted.test>"
 	}
-	if !l.forged {
-		domain := l.from[strings.LastIndexByte(l.from, '@')+1:]
-		fmt.Fprintf(&b, "Authentication-Results: mx.test; dkim=pass header.d=%s\n", strings.TrimRight(domain, ">"))
-	}
-	fmt.Fprintf(&b, "From: %s\n", l.from)
-	if l.to == "" {
-		l.to = "To: dev@lists.test\nList-Id: <dev.lists.test>"
-	}
-	fmt.Fprintf(&b, "%s\nSubject: %s\n", l.to, l.subject)
-	if !l.undated {
-		fmt.Fprintf(&b, "Date: %s\n", now.Format(time.RFC1123Z))
-	}
-	if l.id != "" {
-		fmt.Fprintf(&b, "Message-ID: <%s@x.test>\n", l.id)
-	}
-	if l.re != "" {
-		fmt.Fprintf(&b, "In-Reply-To: <%[1]s@x.test>\nReferences: <%[1]s@x.test>\n", l.re)
-	}
-	b.WriteString(l.header)
 	if l.body == "" {
 		l.body = patchText + diff("f.c", l.subject)
 	}
-	b.WriteString("\n" + l.body)
-	return []byte(b.String())
+	return traffic.Note{ID: l.id, Re: l.re, From: l.from, Subject: l.subject, Body: l.body, Header: l.header, To: l.to, Forged: l.forged, Undated: l.undated}.Raw(now)
 }
 
 // get puts mails into the store, as a feed would.
