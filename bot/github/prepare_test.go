@@ -91,10 +91,6 @@ func TestPrepare(t *testing.T) {
 			head := w.line("a", 101)
 			return w.repo.Open("author", "t", head), head
 		}, fault: "101 commits along the first parent; 100 at most"},
-		{name: "1200 commits", pull: func(w *world) (*githubtest.Pull, string) {
-			head := w.line("a", 1200)
-			return w.repo.Open("author", "t", head), head
-		}, fault: "more than 1000 commits"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
