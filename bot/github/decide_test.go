@@ -289,8 +289,8 @@ func TestPoll(t *testing.T) {
 	c := later.Say("maintainer", "text")
 	w.c.Poll(t.Context())
 	w.settle()
-	w.repo.Edit(c.ID, "/bench")
 	w.hub.Advance(time.Minute)
+	w.repo.Edit(c.ID, "/bench")
 	for range 3 {
 		w.c.Poll(t.Context())
 		w.settle()

@@ -152,8 +152,8 @@ func (c *Client) newComments(ctx context.Context, r *api.Repo, repo string, at *
 			if when := m.GetUpdatedAt().Time; when.After(newest) {
 				newest = when
 			}
-			// An edited comment is as old as it is: who approved read another text.
-			if m.GetCreatedAt().Before(at.Comments) {
+			// An edited comment is no command: it may be old, and another's edit.
+			if m.GetCreatedAt().Before(at.Comments) || !m.GetUpdatedAt().Equal(m.GetCreatedAt()) {
 				continue
 			}
 			number, err := strconv.Atoi(path.Base(m.GetIssueURL()))
