@@ -156,12 +156,12 @@ func (w *Watcher) decision(ctx context.Context, cfg *service.Config, i int, s *m
 	if t.State == store.Incomplete {
 		return d, nil
 	}
-	if newer, err := w.newer(ctx, cfg, replaces, i, v.trusted); err != nil {
+	if newer, err := w.newer(ctx, cfg, replaces, i, v.standing); err != nil {
 		return nil, err
 	} else if newer != "" && t.State != store.Ignored {
 		t.State, t.Reason = store.Superseded, newer
 	}
-	previous, older, err := w.older(ctx, cfg, replaces, i, v.trusted)
+	previous, older, err := w.older(ctx, cfg, replaces, i, v.standing)
 	if err != nil {
 		return nil, err
 	}
@@ -221,40 +221,40 @@ func references(m *mbox.Message) []string {
 }
 
 // mayReplace says that a newer version may take the place of an older one: anybody
-// can write a v2 under somebody's name, but that must not end the work on what a
-// trusted author has sent.
-func (w *Watcher) mayReplace(ctx context.Context, cfg *service.Config, newerTrusted bool, older int) (bool, error) {
-	if newerTrusted {
+// can write a v2 under somebody's name, but that must not end the work on what is
+// known to be that author's.
+func (w *Watcher) mayReplace(ctx context.Context, cfg *service.Config, newer standing, older int) (bool, error) {
+	if newer == trusted {
 		return true, nil
 	}
-	trusted, err := w.trusts(ctx, cfg, older)
-	return !trusted, err
+	than, err := w.standing(ctx, cfg, older)
+	return newer >= than, err
 }
 
-// trusts says that the senders of a series are trusted.
-func (w *Watcher) trusts(ctx context.Context, cfg *service.Config, i int) (bool, error) {
+// standing tells how a series' senders stand.
+func (w *Watcher) standing(ctx context.Context, cfg *service.Config, i int) (standing, error) {
 	f, err := w.gather(ctx, cfg, w.collector.Index().Messages(i))
 	if err != nil {
-		return false, err
+		return claimed, err
 	}
-	return f.trusted(cfg), nil
+	return f.standing(cfg), nil
 }
 
 // newer says that a later version of a series is there; "" if not.
-func (w *Watcher) newer(ctx context.Context, cfg *service.Config, replaces []int, i int, trusted bool) (string, error) {
+func (w *Watcher) newer(ctx context.Context, cfg *service.Config, replaces []int, i int, of standing) (string, error) {
 	x := w.collector.Index()
 	for _, k := range series.Versions(replaces, i) {
 		if !descends(replaces, k, i) || !x.Complete(k) {
 			continue
 		}
-		ok := !trusted
-		if !ok {
+		than := claimed
+		if of > claimed {
 			var err error
-			if ok, err = w.trusts(ctx, cfg, k); err != nil {
+			if than, err = w.standing(ctx, cfg, k); err != nil {
 				return "", err
 			}
 		}
-		if ok {
+		if than >= of {
 			return "by " + taskKey(x.Messages(k)[0]), nil
 		}
 	}
@@ -263,11 +263,11 @@ func (w *Watcher) newer(ctx context.Context, cfg *service.Config, replaces []int
 
 // older gives the key of the last version's task that tells most (an evaluation, if
 // one has), and the keys of those that end now.
-func (w *Watcher) older(ctx context.Context, cfg *service.Config, replaces []int, i int, trusted bool) (previous string, end []string, err error) {
+func (w *Watcher) older(ctx context.Context, cfg *service.Config, replaces []int, i int, of standing) (previous string, end []string, err error) {
 	x := w.collector.Index()
 	evaluated := false
 	for k, n := replaces[i], 0; k >= 0 && n < len(replaces); k, n = replaces[k], n+1 {
-		may, err := w.mayReplace(ctx, cfg, trusted, k)
+		may, err := w.mayReplace(ctx, cfg, of, k)
 		if err != nil {
 			return "", nil, err
 		}

@@ -67,8 +67,9 @@ func (f *facts) add(ctx context.Context, cfg *service.Config, auth sender.Option
 			if v.Address != "" && !slices.Contains(f.senders, v.Address) {
 				f.senders = append(f.senders, v.Address)
 			}
-			if v.Address == "" {
-				known = false
+			if !strings.EqualFold(v.Address, m.From.Email) {
+				// Whose series it is goes by what stands there, in quotes too.
+				known, why = false, "From is not one address"
 			}
 			f.automatic = cmpOr(f.automatic, sender.Automatic(m))
 			f.optOut = f.optOut || strings.EqualFold(strings.TrimSpace(m.Header(OptOutField)), "no")
@@ -123,9 +124,25 @@ func answered(m *mbox.Message, cfg *service.Config) mbox.Address {
 	return m.From
 }
 
-// trusted says that everybody who sent a part is known, and trusted.
-func (f *facts) trusted(cfg *service.Config) bool {
-	return f.known && len(f.senders) > 0 && !slices.ContainsFunc(f.senders, func(a string) bool { return !listed(cfg.Policy.Trusted, a) })
+// standing is how far the senders of a series are known.
+type standing int
+
+const (
+	claimed standing = iota // From is all that is known of one of them
+	known                   // all come from where they say
+	trusted                 // and the service file trusts them
+)
+
+func (f *facts) standing(cfg *service.Config) standing {
+	switch {
+	case !f.known || len(f.senders) == 0:
+		return claimed
+	case !slices.ContainsFunc(f.senders, func(a string) bool { return !listed(cfg.Policy.Trusted, a) }):
+		return trusted
+	case slices.ContainsFunc(cfg.Lists, func(l service.List) bool { return slices.Contains(f.senders, strings.ToLower(l.Address)) }):
+		return claimed // the list is known, and not who wrote to it
+	}
+	return known
 }
 
 // lists gives the lists that the series came through: those whose ids are known

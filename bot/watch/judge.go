@@ -14,18 +14,18 @@ import (
 
 // verdict is what is done about a series, and why.
 type verdict struct {
-	state   store.State
-	reason  string
-	list    *service.List // nil: none that is served
-	branch  string        // to evaluate it on; "" is the project's
-	trusted bool          // its senders are
+	state    store.State
+	reason   string
+	list     *service.List // nil: none that is served
+	branch   string        // to evaluate it on; "" is the project's
+	standing standing
 }
 
 // judge says what the service file wants done about a series, by what stands in
 // it alone. Whether there is a newer version, and how much was done for its author
 // already, is left to decide.
 func judge(cfg *service.Config, s *mbox.Series, f *facts, now time.Time) verdict {
-	v := verdict{state: store.Ignored, trusted: f.trusted(cfg)}
+	v := verdict{state: store.Ignored, standing: f.standing(cfg)}
 	lists := f.lists(cfg)
 	if len(lists) > 0 {
 		v.list = lists[0]
@@ -72,7 +72,7 @@ func judge(cfg *service.Config, s *mbox.Series, f *facts, now time.Time) verdict
 	case !s.Complete:
 		v.state = store.Incomplete
 		return no("%s", missing(s))
-	case v.trusted:
+	case v.standing == trusted:
 		v.state = store.Queued
 		return no("its author is trusted: %s", f.why)
 	}

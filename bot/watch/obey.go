@@ -78,6 +78,12 @@ func (w *Watcher) hear(ctx context.Context, mail *store.Mail, o *order, now time
 		log.Info("command refused", "from", m.From.Email, "reason", why)
 		return false, nil
 	}
+	if again, err := w.heard(ctx, cfg, mail); err != nil {
+		return false, err
+	} else if again {
+		log.Info("command was heard already: this is another copy of its mail", "from", m.From.Email)
+		return false, nil
+	}
 	i, err := w.about(ctx, m)
 	if err != nil {
 		return false, err
@@ -123,6 +129,25 @@ func (w *Watcher) hear(ctx context.Context, mail *store.Mail, o *order, now time
 	return false, nil
 }
 
+// heard says that an earlier copy of a mail gave its commands. Only one counts: a
+// signature mostly covers the Message-ID, and not always what the mail replies to, so
+// that somebody could turn a copy to a series of his own.
+func (w *Watcher) heard(ctx context.Context, cfg *service.Config, mail *store.Mail) (bool, error) {
+	copies, err := w.st.MailsByKey(ctx, mail.Key)
+	if err != nil {
+		return false, err
+	}
+	for _, c := range copies {
+		if c.ID >= mail.ID || c.Problem != "" {
+			continue
+		}
+		if m, err := read(c.Raw); err == nil && len(command.Find(m)) > 0 && refusal(ctx, cfg, w.authentication(cfg), m, c.Received, c.Received) == "" {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // refusal says why the commands of a mail are not obeyed, "" if they are.
 func refusal(ctx context.Context, cfg *service.Config, auth sender.Options, m *mbox.Message, received, now time.Time) string {
 	if why := sender.Automatic(m); why != "" {
@@ -145,6 +170,12 @@ func refusal(ctx context.Context, cfg *service.Config, auth sender.Options, m *m
 	case cfg.Policy.MaxAge > 0 && received.Sub(m.Date).Abs() > cfg.Policy.MaxAge:
 		// A signature stays good: somebody may send a mail again.
 		return "its Date is not that of its arrival"
+	}
+	if open := sender.Unsigned(m, "date"); len(open) > 0 {
+		return "its signature does not cover its Date: somebody may have sent it again"
+	}
+	if len(sender.Unsigned(m, "message-id")) > 0 && len(sender.Unsigned(m, "in-reply-to", "references")) > 0 {
+		return "its signature covers neither its Message-ID nor what it replies to: somebody may have turned it to another series"
 	}
 	return ""
 }
@@ -293,7 +324,7 @@ func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *s
 	}
 	p.Branch, _ = wanted(l, &s)
 	p.Base, p.Benchmarks = r.Base, r.Benchmarks
-	if p.Previous, _, err = w.older(ctx, cfg, replaces, i, true); err != nil {
+	if p.Previous, _, err = w.older(ctx, cfg, replaces, i, trusted); err != nil {
 		return err
 	}
 	p.Thread = store.Thread{MessageID: g.m.ID, Subject: g.m.Subject, References: references(g.m), Author: g.m.From, List: l.Address, Date: g.m.Date}

@@ -22,8 +22,8 @@
 // a trusted address, and is known to (bot/watch/sender). Where a list puts its own
 // address into From, the author's word is not to be had: such a series is a
 // stranger's, unless the list's address itself is trusted. A new version ends the
-// work on older ones, but one that is not known to be a trusted author's never ends
-// that author's.
+// work on older ones, but one of which only From says who sent it never ends that of
+// which more is known.
 //
 // Nothing is done, and the task says why, about mail of programs, mail without a
 // Message-ID or with more than one address in From, what is older than the policy's

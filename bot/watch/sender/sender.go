@@ -27,7 +27,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/mail"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,6 +81,9 @@ func Check(ctx context.Context, m *mbox.Message, o Options) Verdict {
 	}
 	if !v.Known && o.LookupTXT != nil {
 		v.Known, v.Why = bySignature(ctx, m.Raw, header, domain, o)
+	}
+	if v.Known && partly(header, domain) {
+		v.Known, v.Why = false, "a signature of "+domain+" covers the start of the mail alone: somebody else may have written on"
 	}
 	return v
 }
@@ -226,6 +231,73 @@ func bySignature(ctx context.Context, raw []byte, header []field, domain string,
 		why = fmt.Sprintf("DKIM of %s: %v", strings.ToLower(v.Domain), v.Err)
 	}
 	return false, why
+}
+
+// Unsigned gives those of the named fields (lower case) that somebody could have
+// changed or added without hurting the signatures of From's domain: a signature
+// that passes covers the fields that it names, and a signed mail can be sent again
+// by anybody. It is nil for mail without such a signature, of which the server knows
+// by its way that it was not.
+func Unsigned(m *mbox.Message, names ...string) []string {
+	header := fields(m.Raw)
+	_, domain, _ := strings.Cut(from(header), "@")
+	there := make(map[string]int)
+	for _, f := range header {
+		there[f.name]++
+	}
+	var open []string
+	for tags := range signatures(header, domain) {
+		signed := make(map[string]int)
+		for name := range strings.SplitSeq(strings.ToLower(tags["h"]), ":") {
+			signed[name]++
+		}
+		for _, name := range names {
+			if there[name] > signed[name] && !slices.Contains(open, name) {
+				open = append(open, name)
+			}
+		}
+	}
+	return open
+}
+
+// partly says that a signature of a domain leaves what is below some length of the
+// mail to anybody (l=, RFC 6376 section 8.2).
+func partly(header []field, domain string) bool {
+	for tags := range signatures(header, domain) {
+		if _, ok := tags["l"]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// signatures gives the tags, without blanks, of each signature of a domain.
+func signatures(header []field, domain string) iter.Seq[map[string]string] {
+	return func(yield func(map[string]string) bool) {
+		for _, f := range header {
+			if f.name != "dkim-signature" {
+				continue
+			}
+			tags := make(map[string]string)
+			for tag := range strings.SplitSeq(f.value, ";") {
+				name, value, _ := strings.Cut(strings.Join(strings.Fields(tag), ""), "=")
+				tags[name] = value
+			}
+			if related(tags["d"], domain) && !yield(tags) {
+				return
+			}
+		}
+	}
+}
+
+// related says that two domains have one owner, as far as their last two labels
+// tell; DMARC takes a signature of any of them.
+func related(a, b string) bool {
+	last := func(domain string) string {
+		labels := strings.Split(strings.ToLower(strings.Trim(domain, ".")), ".")
+		return strings.Join(labels[max(0, len(labels)-2):], ".")
+	}
+	return last(a) == last(b)
 }
 
 // crlf ends each line as on the wire, which is what was signed.

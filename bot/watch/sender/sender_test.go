@@ -70,6 +70,38 @@ func TestByServer(t *testing.T) {
 	}
 }
 
+func TestUnsigned(t *testing.T) {
+	const mail = "From: a@author.test\nSubject: x\nDate: x\nMessage-ID: <1@x>\nIn-Reply-To: <2@x>\n"
+	names := []string{"subject", "date", "in-reply-to", "references"}
+	for _, c := range []struct {
+		name, header string
+		want         []string
+		partly       bool
+	}{
+		{"no signature", mail, nil, false},
+		{"all", mail + "DKIM-Signature: d=author.test; h=From:Subject:Date:In-Reply-To", nil, false},
+		{"folded", mail + "DKIM-Signature: d=author.test; h=From:Sub\n ject : Date:In-\n\tReply-To", nil, false},
+		{"some", mail + "DKIM-Signature: d=author.test; h=from:date", []string{"subject", "in-reply-to"}, false},
+		{"nothing", mail + "DKIM-Signature: d=author.test", []string{"subject", "date", "in-reply-to"}, false},
+		{"of the domain above", mail + "DKIM-Signature: d=mail.author.test; h=from:subject:date", []string{"in-reply-to"}, false},
+		{"of another", mail + "DKIM-Signature: d=other.test; h=from; l=3", nil, false},
+		{"one of two", mail + "DKIM-Signature: d=author.test; h=subject:date:in-reply-to\nDKIM-Signature: d=author.test; h=date", []string{"subject", "in-reply-to"}, false},
+		{"a second field", mail + "Subject: y\nDKIM-Signature: d=author.test; h=subject:date:in-reply-to", []string{"subject"}, false},
+		{"signed against a second", mail + "Subject: y\nDKIM-Signature: d=author.test; h=subject:date:subject:in-reply-to", nil, false},
+		{"a part", mail + "DKIM-Signature: d=author.test; l=7; h=subject:date:in-reply-to", nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := parse(t, "Authentication-Results: mx.test; dkim=pass header.d=author.test", c.header, "", "x")
+			if d := cmp.Diff(c.want, Unsigned(m, names...)); d != "" {
+				t.Error(d)
+			}
+			if v := Check(t.Context(), m, Options{AuthservID: "mx.test"}); v.Known == c.partly {
+				t.Errorf("%+v, want it known: %t", v, !c.partly)
+			}
+		})
+	}
+}
+
 func TestFrom(t *testing.T) {
 	for _, c := range []struct{ name, from, want string }{
 		{"plain", "From: a@b.test", "a@b.test"},
@@ -213,6 +245,7 @@ func FuzzCheck(f *testing.F) {
 		}
 		Automatic(m)
 		Bounce(m)
+		Unsigned(m, "from", "subject")
 		v := Check(t.Context(), m, Options{AuthservID: "mx.example.org"})
 		if v.Known && (v.Address == "" || !strings.Contains(strings.ToLower(s), "mx.example.org")) {
 			t.Errorf("known without a word of the server: %+v", v)
