@@ -40,6 +40,7 @@ type Letter struct {
 	Body      []byte // the bytes as sent, with header
 	State     LetterState
 	Reason    string
+	Approved  bool // by hand: it is sent whatever mode its list is in by now
 	Attempts  int
 	Next      time.Time // not before
 	Created   time.Time
@@ -113,9 +114,9 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, l Letter) (bool, error) {
 		body = []byte{}
 	}
 	result, err := tx.ExecContext(ctx, `
-		INSERT INTO letters (letter_key, task, channel, message_id, sender, recipients, subject, state, reason, attempts, next,
+		INSERT INTO letters (letter_key, task, channel, message_id, sender, recipients, subject, state, reason, approved, attempts, next,
 			created, started, ended, body)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11, '', '', $12) ON CONFLICT (letter_key) DO NOTHING`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, $10, $11, '', '', $12) ON CONFLICT (letter_key) DO NOTHING`,
 		db.Text(l.Key), l.Task, db.Text(l.Channel), db.Text(l.MessageID), db.Text(l.From), to, db.Text(l.Subject), string(l.State),
 		db.Text(l.Reason), db.Time(l.Next), db.Time(l.Created), body)
 	if err != nil {
@@ -134,13 +135,13 @@ func recipients(to []Recipient) (string, error) {
 	return string(b), err
 }
 
-const letterColumns = `id, letter_key, task, channel, message_id, sender, recipients, subject, state, reason, attempts, next,
+const letterColumns = `id, letter_key, task, channel, message_id, sender, recipients, subject, state, reason, approved, attempts, next,
 	created, started, ended`
 
 func scanLetter(r row, more ...any) (*Letter, error) {
 	var l Letter
 	var to, next, created, started, ended string
-	err := r.Scan(append([]any{&l.ID, &l.Key, &l.Task, &l.Channel, &l.MessageID, &l.From, &to, &l.Subject, &l.State, &l.Reason, &l.Attempts,
+	err := r.Scan(append([]any{&l.ID, &l.Key, &l.Task, &l.Channel, &l.MessageID, &l.From, &to, &l.Subject, &l.State, &l.Reason, &l.Approved, &l.Attempts,
 		&next, &created, &started, &ended}, more...)...)
 	if err != nil {
 		return nil, err
@@ -278,7 +279,7 @@ func (s *Store) letterState(ctx context.Context, tx *sql.Tx, id int64) (state Le
 // MoveLetter moves a letter by hand: approve (held to queued), hold, resend
 // (failed or unknown to queued), drop. It gives ErrState if the letter is in none
 // of the states from, or one from which there is no such way; a sent letter
-// is never queued again. A queued letter is due at once, has its attempts
+// is never queued again. A queued letter is approved, due at once, has its attempts
 // counted anew, and is sent again to recipients who were refused, never to those
 // who have it.
 func (s *Store) MoveLetter(ctx context.Context, id int64, from []LetterState, to LetterState, why string) error {
@@ -290,17 +291,20 @@ func (s *Store) MoveLetter(ctx context.Context, id int64, from []LetterState, to
 		if !slices.Contains(from, state) || !slices.Contains(letterMoves[state], to) {
 			return fmt.Errorf("%w: it is %s", ErrState, state)
 		}
-		ended, attempts := "", `attempts`
+		ended, attempts, approved := "", `attempts`, `approved`
 		if to.over() {
 			ended = db.Time(s.now())
 		}
-		if to == LetterQueued {
-			attempts = `0`
+		switch to {
+		case LetterHeld:
+			approved = `0`
+		case LetterQueued:
+			attempts, approved = `0`, `1`
 			if err := askAgain(ctx, tx, id); err != nil {
 				return err
 			}
 		}
-		_, err = tx.ExecContext(ctx, `UPDATE letters SET state = $2, reason = $3, next = '', ended = $4, attempts = `+attempts+` WHERE id = $1`,
+		_, err = tx.ExecContext(ctx, `UPDATE letters SET state = $2, reason = $3, next = '', ended = $4, attempts = `+attempts+`, approved = `+approved+` WHERE id = $1`,
 			id, string(to), db.Text(why), ended)
 		return err
 	})

@@ -240,7 +240,7 @@ func testLetterMoves(t *testing.T, s *store.Store) {
 		if got.State != want || got.Ended.IsZero() == over {
 			t.Errorf("%s: it is %s, ended %v, want %s", name, got.State, got.Ended, want)
 		}
-		if d := cmp.Diff(l, got, cmpopts.IgnoreFields(store.Letter{}, "State", "Reason", "Ended", "Attempts", "Started")); d != "" {
+		if d := cmp.Diff(l, got, cmpopts.IgnoreFields(store.Letter{}, "State", "Reason", "Approved", "Ended", "Attempts", "Started")); d != "" {
 			t.Errorf("%s (-before +after):\n%s", name, d)
 		}
 		// Out of the way of the next one.
@@ -255,6 +255,17 @@ func testLetterMoves(t *testing.T, s *store.Store) {
 			name := fmt.Sprintf("by hand %s to %q", from, to)
 			l := begin(name, from)
 			err := s.MoveLetter(ctx, l.ID, all, to, "by hand")
+			approved := false
+			if err == nil {
+				moved, err := s.Letter(ctx, l.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				approved = moved.Approved
+			}
+			if approved != (err == nil && to == queued) {
+				t.Errorf("%s: approved is %v", name, approved)
+			}
 			check(name, l, from, to, slices.Contains(byHand[from], to), err)
 
 			name = fmt.Sprintf("by its sender %s to %q", from, to)

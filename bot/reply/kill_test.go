@@ -27,7 +27,7 @@ func child() {
 	ctx := context.Background()
 	st, err := store.Open(ctx, "sqlite:"+os.Getenv(childStore))
 	if err == nil {
-		cfg := &service.Config{SMTP: &service.SMTP{Address: os.Getenv(childServer), TLS: service.NoTLS, PerHour: 10}}
+		cfg := serving(service.SMTP{Address: os.Getenv(childServer), TLS: service.NoTLS, PerHour: 10})
 		err = New(st, func() *service.Config { return cfg }, Options{}).Run(ctx)
 	}
 	fmt.Fprintln(os.Stderr, err)

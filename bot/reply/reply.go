@@ -6,6 +6,7 @@
 // letter goes
 //
 //	queued -> sending -> sent | failed
+//	                  -> held, when by now its list is in another mode
 //	                  -> queued, after an answer that says "not now"
 //	                  -> unknown, when the server took the text and never answered
 //	unknown -> sent, when the mail is found in the mailbox or archive
@@ -185,7 +186,8 @@ func (s *Sender) letters(ctx context.Context) error {
 
 // next sends a letter that is due, and says whether there was one.
 func (s *Sender) next(ctx context.Context) (bool, error) {
-	c := s.cfg().SMTP
+	cfg := s.cfg()
+	c := cfg.SMTP
 	if c == nil {
 		return false, nil
 	}
@@ -210,6 +212,11 @@ func (s *Sender) next(ctx context.Context) (bool, error) {
 			l.State, l.Next, l.Reason = store.LetterQueued, now.Add(min(backOff(l.Attempts), 15*time.Minute)), "waits until the mailbox can be asked whether it was sent already"
 			return true, s.settle(ctx, l)
 		}
+	}
+	if why := withheld(cfg, l); why != "" {
+		l.State, l.Reason = store.LetterHeld, why
+		log.Warn("letter", "state", l.State, "reason", l.Reason)
+		return true, s.settle(ctx, l)
 	}
 	if ctx.Err() != nil { // nothing has begun
 		l.State, l.Next = store.LetterQueued, s.o.Now()

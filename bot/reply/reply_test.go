@@ -112,8 +112,14 @@ func newStore(t *testing.T) *store.Store {
 	return storetest.OpenURL(t, "sqlite:"+newFile(t))
 }
 
+// serving is a service for the list that sends its mail this way.
+func serving(c service.SMTP) *service.Config {
+	c.From = mbox.Address{Email: "bench@example.org"}
+	return &service.Config{SMTP: &c, Lists: []service.List{{Address: list, Mode: service.ToList}}}
+}
+
 func plainServer(s *server) *service.Config {
-	return &service.Config{SMTP: &service.SMTP{Address: s.addr, TLS: service.NoTLS, From: mbox.Address{Email: "bench@example.org"}, PerHour: 1000}}
+	return serving(service.SMTP{Address: s.addr, TLS: service.NoTLS, PerHour: 1000})
 }
 
 func TestFaults(t *testing.T) {
@@ -407,7 +413,7 @@ func TestEncryptionAndPassword(t *testing.T) {
 			srv := c.server.start(t, conf)
 			c.smtp.Address, c.smtp.PerHour = srv.addr, 10
 			id := put(t, st, letter(1, at.now(), author))
-			s := New(st, func() *service.Config { return &service.Config{SMTP: &c.smtp} }, Options{Now: at.now})
+			s := New(st, func() *service.Config { return serving(c.smtp) }, Options{Now: at.now})
 			if err := s.letters(t.Context()); err != nil {
 				t.Fatal(err)
 			}

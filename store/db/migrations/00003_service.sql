@@ -72,6 +72,7 @@ CREATE TABLE letters (
     subject    TEXT NOT NULL,
     state      TEXT NOT NULL,
     reason     TEXT NOT NULL,
+    approved   INTEGER NOT NULL, -- 1 by hand
     attempts   INTEGER NOT NULL,
     next       TEXT NOT NULL, -- not sent before
     created    TEXT NOT NULL,
