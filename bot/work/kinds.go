@@ -67,7 +67,7 @@ func (j *job) again(what string, o *eval.Options, base mbox.Base) string {
 	project := j.project
 	words := []string{"bot", "eval", what, "--repo", project.Name}
 	if base.Commit != "" && what == mailFile {
-		words = append(words, "--base", base.Commit[:min(12, len(base.Commit))])
+		words = append(words, "--base", brief(base.Commit))
 	}
 	if project.Suite != "" {
 		words = append(words, "--suite", filepath.Base(project.Suite))
@@ -83,6 +83,9 @@ func (j *job) again(what string, o *eval.Options, base mbox.Base) string {
 	}
 	return strings.Join(append(words, "--seed", strconv.FormatUint(o.Seed, 10)), " ")
 }
+
+// brief is a commit as people write it.
+func brief(commit string) string { return commit[:min(12, len(commit))] }
 
 // mailFile stands for the series in a command line.
 const mailFile = "series.mbox"
@@ -172,7 +175,7 @@ func (p *pull) input(ctx context.Context, o *eval.Options) (in eval.Input, err e
 	}
 	o.Benchmarks = only(p.p.Benchmarks)
 	o.Command = func(base mbox.Base) string {
-		return p.again(in.From+".."+in.To, o, base)
+		return p.again(brief(in.From)+".."+brief(in.To), o, base)
 	}
 	return in, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"patchbench/bot/eval"
 	"patchbench/bot/github"
+	"patchbench/mbox"
 	"patchbench/store"
 )
 
@@ -59,6 +60,7 @@ func (w *world) comment() string {
 }
 
 func TestPull(t *testing.T) {
+	head, base := strings.Repeat("ab", 20), strings.Repeat("cd", 20)
 	for name, c := range map[string]struct {
 		prepare error
 		state   store.State
@@ -74,7 +76,7 @@ func TestPull(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				task := w.queue(store.KindPull, "o/r#7@abc", store.EncodePayload(store.PullPayload{Repo: "o/r", Number: 7, Head: "abc", Base: "def"}))
+				task := w.queue(store.KindPull, "o/r#7@abc", store.EncodePayload(store.PullPayload{Repo: "o/r", Number: 7, Head: head, Base: base}))
 				end := w.worker("a", &pulls{c.prepare})
 				after(c.after)
 				k := w.state(task.ID)
@@ -88,11 +90,14 @@ func TestPull(t *testing.T) {
 					t.Errorf("letters %+v, want none", l)
 				}
 				if c.state == store.Done {
-					if d := cmp.Diff([]string{"def..abc begins"}, w.happened()); d != "" {
+					if d := cmp.Diff([]string{base + ".." + head + " begins"}, w.happened()); d != "" {
 						t.Errorf("happened (-want +got):\n%s", d)
 					}
 					if got := w.options[0].Repo; got != "/mirror/o/r" {
 						t.Errorf("evaluated in %s", got)
+					}
+					if got := w.options[0].Command(mbox.Base{}); !strings.HasPrefix(got, "bot eval cdcdcdcdcdcd..abababababab --repo ") {
+						t.Errorf("to do it again: %s", got)
 					}
 				}
 				if err := end(); err != nil {

@@ -141,6 +141,11 @@ func TestRange(t *testing.T) {
 			if d := cmp.Diff(c.want, got, cmp.AllowUnexported(row{})); d != "" || st.Base.Commit != c.base || st.Base.How != c.how {
 				t.Errorf("base %+v, want %s %s; steps (-want +got):\n%s", st.Base, c.base, c.how, d)
 			}
+			for _, id := range []string{first, second, side} {
+				if strings.Contains(st.Base.Reason, id) {
+					t.Errorf("a commit stands in full in %q", st.Base.Reason)
+				}
+			}
 		})
 	}
 	git(t, dir, "checkout", "-q", "--orphan", "other")
@@ -196,7 +201,7 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		filepath.Join(out, "none"): "there is no such folder; name a git repository with --repo",
+		filepath.Join(out, "none"): "there is no such folder; name a git repository",
 		filepath.Join(dir, "a"):    "it is a file",
 		sha256:                     "sha256",
 		partial:                    "it is a partial clone, which lacks objects; run git fetch --refetch",

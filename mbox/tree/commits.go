@@ -29,6 +29,7 @@ func (r *Repo) Range(ctx context.Context, from, to string) (*Stack, error) {
 		}
 		ends[i] = id
 	}
+	from, to = brief(from), brief(to)
 	name := fmt.Sprintf("%s..%s", from, to)
 	past := r.objects.History(ends[0])
 	var chain []*overlay.Commit
@@ -111,4 +112,12 @@ func (r *Repo) count(before, after plumbing.Hash, step *Step) (module bool, err 
 		return nil
 	})
 	return module, err
+}
+
+// brief shortens a commit that is given in full, for texts that people read.
+func brief(rev string) string {
+	if plumbing.IsHash(rev) {
+		return rev[:12]
+	}
+	return rev
 }
