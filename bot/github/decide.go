@@ -127,7 +127,7 @@ func (c *Client) end(ctx context.Context, p *pull, to store.State, why string) e
 		if err := c.st.End(ctx, t.ID, to, why); err != nil {
 			return err
 		}
-		c.o.Log.Info("github: run ended", "pull", p.ref(), "task", t.ID, "why", why)
+		c.o.Log.Info("github: run ended", "pull", p.ref(), "job", t.ID, "why", why)
 	}
 	return nil
 }
@@ -266,7 +266,7 @@ func (c *Client) decide(ctx context.Context, p *pull, r run) error {
 		return err
 	}
 	if fresh {
-		c.o.Log.Info("github: decided", "pull", p.ref(), "head", head, "task", t.ID, "state", string(t.State), "why", r.why)
+		c.o.Log.Info("github: decided", "pull", p.ref(), "head", head, "job", t.ID, "state", string(t.State), "why", r.why)
 	}
 	return nil
 }

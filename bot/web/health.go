@@ -77,7 +77,11 @@ func (c *checks) store(o *store.Overview) {
 	for _, k := range o.Evaluations {
 		n += k
 	}
-	c.add(false, "store", "%d evaluations", n)
+	word := "evaluations"
+	if n == 1 {
+		word = "evaluation"
+	}
+	c.add(false, "store", "%d %s", n, word)
 	for _, s := range o.Sources {
 		switch {
 		case s.Last.IsZero():
@@ -88,7 +92,7 @@ func (c *checks) store(o *store.Overview) {
 	}
 	for _, t := range o.Lapsed {
 		if c.now.Sub(t.Lease) > lapsed {
-			c.add(true, "worker", "%s was last heard of before %s; its task %d will be taken up by another", cmp.Or(t.Worker, "(unnamed)"), c.ago(t.Lease), t.ID)
+			c.add(true, "worker", "%s was last heard of before %s; its job %d will be taken up by another", cmp.Or(t.Worker, "(unnamed)"), c.ago(t.Lease), t.ID)
 		}
 	}
 	running, queued := o.Tasks[store.Running], o.Tasks[store.Queued]

@@ -48,8 +48,8 @@ ok    sender: runs since 2026-11-30T18:00:00Z
 `},
 		{"a worker lost", store.Overview{Lapsed: []store.Task{{ID: 4, Worker: "bench1", Lease: ago(5 * time.Minute)}, {ID: 5, Lease: ago(time.Hour)}}}, nil, `
 ok    store: 0 evaluations
-bad   worker: bench1 was last heard of before 2026-11-30T18:55:00Z, 5m0s ago; its task 4 will be taken up by another
-bad   worker: (unnamed) was last heard of before 2026-11-30T18:00:00Z, 1h0m0s ago; its task 5 will be taken up by another
+bad   worker: bench1 was last heard of before 2026-11-30T18:55:00Z, 5m0s ago; its job 4 will be taken up by another
+bad   worker: (unnamed) was last heard of before 2026-11-30T18:00:00Z, 1h0m0s ago; its job 5 will be taken up by another
 ok    queue: 0 running, 0 waiting, 0 held
 ok    outbox: 0 waiting, 0 held, 0 unknown
 `},
@@ -128,7 +128,7 @@ func TestOverview(t *testing.T) {
 		}
 		for _, want := range []string{
 			"patchbench_store_up 1",
-			`patchbench_tasks{state="done"} 1`, `patchbench_tasks{state="held"} 1`, `patchbench_tasks{state="running"} 0`,
+			`patchbench_jobs{state="done"} 1`, `patchbench_jobs{state="held"} 1`, `patchbench_jobs{state="running"} 0`,
 			`patchbench_letters{state="held"} 1`, `patchbench_letters{state="sent"} 0`,
 			"patchbench_notices_due 1", "patchbench_mails_total 2", `patchbench_mails{source="imap:b@h/INBOX"} 2`, `patchbench_mails{source="maildir:/m"} 0`,
 			`patchbench_last_mail_timestamp_seconds{source="imap:b@h/INBOX"} 1.796065201e+09`,

@@ -292,7 +292,7 @@ func taskOf(t *store.Task, class string) task {
 	if t.Kind == store.KindPull {
 		from = t.Ref
 	}
-	out.About = append(about(fmt.Sprintf("task %d", t.ID), version(t.Version), author, from, t.Project, attempt), out.About...)
+	out.About = append(about(fmt.Sprintf("job %d", t.ID), version(t.Version), author, from, t.Project, attempt), out.About...)
 	return out
 }
 

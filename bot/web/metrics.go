@@ -39,7 +39,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	storeUp         = desc("store_up", "1 if the record can be read.")
-	tasksByState    = desc("tasks", "Tasks by state.", "state")
+	tasksByState    = desc("jobs", "Jobs by state.", "state")
 	lettersByState  = desc("letters", "Letters of the outbox by state.", "state")
 	noticesDue      = desc("notices_due", "Pull requests whose comment is not yet as it should be.")
 	mailsTaken      = desc("mails_total", "Mails ever taken in.")
@@ -48,7 +48,7 @@ var (
 	evaluations     = desc("evaluations", "Evaluations kept, by verdict.", "verdict")
 	evaluationBuild = desc("evaluation_build_seconds", "Wall time of the builds of evaluations.")
 	evaluationTime  = desc("evaluation_measure_seconds", "Wall time of the measuring of evaluations.")
-	queuedSince     = desc("oldest_queued_timestamp_seconds", "Since when the oldest queued task waits, 0 if none does.")
+	queuedSince     = desc("oldest_queued_timestamp_seconds", "Since when the oldest queued job waits, 0 if none does.")
 	leasesLapsed    = desc("lapsed_leases", "Running tasks whose worker is not heard of any more.")
 	partUp          = desc("part_up", "1 if a part of this process runs.", "part")
 )

@@ -63,7 +63,7 @@ func (w *Worker) watch(ctx context.Context, t *store.Task, progress func() strin
 			case lost(err):
 				return err
 			case ctx.Err() == nil:
-				w.o.Log.Warn("the lease of a task could not be renewed; tried again", "task", t.ID, "err", err)
+				w.o.Log.Warn("the lease of a job could not be renewed; tried again", "job", t.ID, "err", err)
 			}
 		} else if err := w.stillOurs(ctx, t); lost(err) {
 			return err

@@ -70,10 +70,10 @@ func (w *Worker) do(ctx context.Context, id int64, s *slot.Slot) error {
 	case errors.Is(err, store.ErrNotQueued), errors.Is(err, store.ErrNoTask):
 		return nil // another job was quicker, or it is not wanted any more
 	case err != nil:
-		w.o.Log.Error("a task could not be taken; tried again", "task", id, "err", err)
+		w.o.Log.Error("a job could not be taken; tried again", "job", id, "err", err)
 		return err
 	}
-	j := &job{Worker: w, task: t, slot: s, cfg: w.cfg(), log: w.o.Log.With("task", t.ID, "key", t.Key)}
+	j := &job{Worker: w, task: t, slot: s, cfg: w.cfg(), log: w.o.Log.With("job", t.ID, "key", t.Key)}
 	j.progress = &progress{note: func(text string) { j.log.Info(text) }}
 	j.log.Info("evaluation begins", "title", t.Title, "attempt", t.Attempts)
 	if err := j.open(); err != nil {
@@ -215,7 +215,7 @@ func (j *job) open() error {
 		}
 		j.kind = p
 	default:
-		return final("tasks of kind %q are not known to this program", j.task.Kind)
+		return final("jobs of kind %q are not known to this program", j.task.Kind)
 	}
 	return nil
 }

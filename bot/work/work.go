@@ -199,7 +199,7 @@ func (w *Worker) takeUp(ctx context.Context) (err error) {
 		if err != nil && !lost(err) {
 			return err
 		}
-		w.o.Log.Warn("a task whose worker was killed is queued again", "task", t.ID)
+		w.o.Log.Warn("a job whose worker was killed is queued again", "job", t.ID)
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (w *Worker) at(s *slot.Slot) string { return fmt.Sprintf("%s/%d", w.name, s
 func (w *Worker) requeue(ctx context.Context) error {
 	ids, err := w.st.Requeue(ctx, w.o.Now())
 	for _, id := range ids {
-		w.o.Log.Warn("a task whose worker is gone is queued again", "task", id)
+		w.o.Log.Warn("a job whose worker is gone is queued again", "job", id)
 	}
 	return err
 }
@@ -241,7 +241,7 @@ func (e *evaluator) Work(ctx context.Context, job *river.Job[store.EvaluateArgs]
 		// Not held for long: a job that is kept looks like one whose process is gone.
 		return river.JobSnooze(time.Second)
 	case err != nil:
-		e.w.o.Log.Error("no slot to evaluate in", "task", job.Args.Task, "err", err)
+		e.w.o.Log.Error("no slot to evaluate in", "job", job.Args.Task, "err", err)
 		return err
 	}
 	defer s.Release()
