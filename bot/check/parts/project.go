@@ -147,5 +147,9 @@ func (c *checker) remote(ctx context.Context, p *service.Project) {
 		c.say(name, Wrong, "name a branch that is there", "%s: %s has no branch %s", p.Name, p.Remote, p.Branch)
 		return
 	}
-	c.say(name, OK, "", "%s: %s, %d branches", p.Name, p.Remote, branches)
+	word := "branches"
+	if branches == 1 {
+		word = "branch"
+	}
+	c.say(name, OK, "", "%s: %s, %d %s", p.Name, p.Remote, branches, word)
 }

@@ -93,11 +93,11 @@ func (r *Repo) Dir() string { return r.dir }
 // above it.
 func findGitDir(dir string) (string, error) {
 	if fi, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return "", InputErrorf("no repository at %s: there is no such folder; name a git repository with --repo", dir)
+		return "", InputErrorf("no repository at %s: there is no such folder; name a git repository", dir)
 	} else if err != nil {
 		return "", InputErrorf("open repository: %w", err)
 	} else if !fi.IsDir() {
-		return "", InputErrorf("no repository at %s: it is a file; name a git repository with --repo", dir)
+		return "", InputErrorf("no repository at %s: it is a file; name a git repository", dir)
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
