@@ -104,7 +104,9 @@ func Read(name string, text []byte, v any) (*Document, error) {
 		var pe toml.ParseError
 		if errors.As(err, &pe) {
 			fault.Line, fault.Text = pe.Position.Line, pe.Message
-			if pe.LastKey != "" {
+			if hint := twice(string(text), fault.Line, v); hint != "" {
+				fault.Text = hint
+			} else if pe.LastKey != "" {
 				fault.Text += fmt.Sprintf(" (near key %q)", pe.LastKey)
 			}
 		}

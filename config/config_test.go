@@ -87,6 +87,11 @@ func TestDecodeFaults(t *testing.T) {
 	}{
 		{"syntax", "title = \n", []string{"f.toml:1: expected value but found '\\n' instead (near key \"title\")"}},
 		{"twice", "count = 1\n\ncount = 2\n", []string{"f.toml:3: Key 'count' has already been defined. (near key \"count\")"}},
+		{"table twice", "[table]\ncommand = \"x\"\n\n [table] # again\n", []string{`f.toml:4: [table] stands in line 1 already: put these keys there`}},
+		{"array beside a table", "[item]\nname = \"x\"\n[[item]]\n", []string{`f.toml:3: [item] stands in line 1 too: write [[item]] in both places if there are two of them, else put all into one`}},
+		{"table beside an array", "[[item]]\nname = \"x\"\n[item]\n", []string{`f.toml:3: [[item]] stands in line 1 too: write [[item]] in both places if there are two of them, else put all into one`}},
+		{"unknown table twice", "[other]\n[other]\n", []string{`f.toml:2: [other] stands in line 1 already: put these keys there`}},
+		{"key as table", "title = \"x\"\n[title]\n", []string{"f.toml:2: Key 'title' has already been defined."}},
 		{"near miss", "[table]\ncomand = \"x\"\n", []string{`f.toml:2: unknown key "table.comand" (did you mean "command"?)`}},
 		{"swapped letters", "tilte = \"x\"\n", []string{`f.toml:1: unknown key "tilte" (did you mean "title"?)`}},
 		{"capitals", "Title = \"x\"\n", []string{`f.toml:1: unknown key "Title" (did you mean "title"?)`}},
