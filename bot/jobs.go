@@ -22,30 +22,34 @@ type recordFlags struct {
 
 // open opens the record, which must be there.
 func (f *recordFlags) open(ctx context.Context) (*store.Store, error) {
+	st, _, err := f.record(ctx)
+	return st, err
+}
+
+// record opens the record, and gives the service file if it was named by that.
+func (f *recordFlags) record(ctx context.Context) (st *store.Store, c *service.Config, err error) {
 	url := f.Store
 	switch {
 	case f.Config != "" && f.Store != "":
-		return nil, usage(errors.New("--config names the record already: leave --store out"))
+		return nil, nil, usage(errors.New("--config names the record already: leave --store out"))
 	case f.Config != "":
-		c, err := service.Load(f.Config, os.Getenv)
-		if err != nil {
-			return nil, usage(err)
+		if c, err = service.Load(f.Config, os.Getenv); err != nil {
+			return nil, nil, usage(err)
 		}
 		url = string(c.Store.URL)
 	case f.Store == "":
-		return nil, usage(errors.New("name the service's file with --config, or its record with --store"))
+		return nil, nil, usage(errors.New("name the service's file with --config, or its record with --store"))
 	}
 	if file, ok := sqliteFile(url); ok {
 		// A mistyped name is not to become a new record.
 		if _, err := os.Stat(file); err != nil {
-			return nil, usage(fmt.Errorf("no record: %w; the service makes it when it starts first", err))
+			return nil, nil, usage(fmt.Errorf("no record: %w; the service makes it when it starts first", err))
 		}
 	}
-	st, err := store.Open(ctx, url)
-	if err != nil {
-		return nil, usage(err)
+	if st, err = store.Open(ctx, url); err != nil {
+		return nil, nil, usage(err)
 	}
-	return st, nil
+	return st, c, nil
 }
 
 // sqliteFile is the file that a store's URL names, if it names one.
@@ -183,9 +187,13 @@ type jobsShow struct {
 	ID int64 `arg:"" help:"The job's number, as bot jobs lists it."`
 	recordFlags
 	JSON bool `help:"Print JSON."`
+	Mail bool `help:"Print the mails of its series, as an mbox, and nothing else."`
 }
 
 func (c *jobsShow) Run(ctx context.Context, t *terminal) error {
+	if c.JSON && c.Mail {
+		return usage(errors.New("--json and --mail are two forms: choose one"))
+	}
 	st, err := c.open(ctx)
 	if err != nil {
 		return err
@@ -195,8 +203,11 @@ func (c *jobsShow) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return jobError(c.ID, err)
 	}
-	if c.JSON {
+	switch {
+	case c.JSON:
 		return writeJSON(t.stdout, asJSON(k))
+	case c.Mail:
+		return writeMail(ctx, t.stdout, st, k)
 	}
 	return showJob(t.stdout, k)
 }

@@ -27,8 +27,14 @@ func TestJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	raw := "Message-ID: <p1@example.org>\r\nSubject: [PATCH] hash: faster\r\n\r\nFrom here on\r\n---\n"
+	if _, err := st.TakeIn(t.Context(), "maildir:/m", "1", []store.Mail{{Key: "p1@example.org", Raw: []byte(raw)}}); err != nil {
+		t.Fatal(err)
+	}
+	payload := store.EncodePayload(store.MailPayload{Series: mbox.Series{Cover: &mbox.Cover{MessageID: "gone@example.org"},
+		Patches: []mbox.Patch{{N: 1, MessageID: "p1@example.org"}, {N: 2, MessageID: "p1@example.org"}}}})
 	for _, k := range []store.Task{
-		{Key: "one", Title: "hash: \x1b[31mfaster", State: store.Held, Reason: "a stranger"},
+		{Key: "one", Payload: payload, Title: "hash: \x1b[31mfaster", State: store.Held, Reason: "a stranger"},
 		{Key: "two", Title: "table: smaller", State: store.Queued},
 		{Key: "three", Title: "sort: other", State: store.Ignored, Reason: "tag RFC"},
 	} {
@@ -57,6 +63,10 @@ func TestJobs(t *testing.T) {
 		{"jobs list --state held --store " + db, statusDone, "1  held  2026-11-02 09:00  kit  hash: \\x1b[31mfaster: a stranger\n", ""},
 		{"jobs --project other --store " + db, statusDone, "", "no jobs"},
 		{"jobs show 4 --store " + db, statusUsage, "", "job 4: "},
+		{"jobs show 1 --mail --store " + db, statusUsage, "From mboxrd@z Thu Jan  1 00:00:00 1970\n" + strings.Replace(raw, "From here", ">From here", 1) + "\n",
+			"mail <gone@example.org> is not kept any more"},
+		{"jobs show 2 --mail --store " + db, statusUsage, "", "job 2 names no mails"},
+		{"jobs show 1 --mail --json --store " + db, statusUsage, "", "choose one"},
 		{"jobs release 1 --store " + db, statusDone, "1 queued\n", ""},
 		{"jobs release 2 --store " + db, statusUsage, "", "job 2: "},
 		{"jobs cancel 1 2 9 --store " + db, statusUsage, "1 stopped\n2 stopped\n", "job 9: "},

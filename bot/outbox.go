@@ -208,7 +208,7 @@ type letterArgs struct {
 
 // move moves letters; of those that cannot be moved it says why, and moves the rest.
 func (c *letterArgs) move(ctx context.Context, t *terminal, done string, to store.LetterState, from ...store.LetterState) error {
-	st, err := c.open(ctx)
+	st, cfg, err := c.record(ctx)
 	if err != nil {
 		return err
 	}
@@ -219,11 +219,25 @@ func (c *letterArgs) move(ctx context.Context, t *terminal, done string, to stor
 	}
 	var errs []error
 	for _, id := range c.IDs {
-		if err := st.MoveLetter(ctx, id, from, to, why); err != nil {
+		l, err := st.Letter(ctx, id)
+		if err == nil && to == store.LetterQueued && cfg != nil && cfg.SMTP != nil && !strings.EqualFold(l.From, cfg.SMTP.From.Email) {
+			err = usage(fmt.Errorf("letter %d was written as %s, and smtp.from is %s: it cannot be sent; drop it", id, l.From, cfg.SMTP.From.Email))
+		}
+		if err == nil {
+			err = st.MoveLetter(ctx, id, from, to, why)
+		}
+		if err != nil {
 			errs = append(errs, letterError(id, err))
 			continue
 		}
-		fmt.Fprintf(t.stdout, "letter %d: %s\n", id, done)
+		note := ""
+		if to == store.LetterQueued {
+			note = ", to " + printable(addressees(l))
+			if cfg != nil && cfg.SMTP == nil {
+				note += "; it waits until the service file has [smtp]"
+			}
+		}
+		fmt.Fprintf(t.stdout, "letter %d: %s%s\n", id, done, note)
 	}
 	for _, err := range errs {
 		if f := (*failure)(nil); !errors.As(err, &f) {
