@@ -33,7 +33,9 @@ func parseCommand(body string) (command, bool) {
 		inner := strings.TrimLeft(line, " ")
 		if indent := len(line) - len(inner); indent <= 3 {
 			mark := inner[:len(inner)-len(strings.TrimLeft(inner, inner[:min(1, len(inner))]))]
-			if len(mark) >= 3 && (mark[0] == '`' || mark[0] == '~') {
+			// Three backticks with others behind them are code in a line.
+			inline := fence == "" && strings.HasPrefix(mark, "`") && strings.Contains(inner[len(mark):], "`")
+			if len(mark) >= 3 && (mark[0] == '`' || mark[0] == '~') && !inline {
 				switch {
 				case fence == "":
 					fence = mark

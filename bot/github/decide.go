@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,7 @@ type pull struct {
 	set     service.Repository
 	project *service.Project
 	tasks   []store.Task // the newest first
+	gone    time.Time    // when the head's fork was first seen to be gone; zero: it is there
 }
 
 func (p *pull) ref() string { return ref(p.repo, p.GetNumber()) }
@@ -94,24 +96,52 @@ func (c *Client) pull(ctx context.Context, h hint) (*pull, error) {
 	if p.client, err = a.Repo(ctx, name); err != nil {
 		return nil, err
 	}
-	p.PullRequest, _, err = p.client.PullRequests.Get(ctx, p.client.Owner, p.client.Name, h.Number)
+	var res *github.Response
+	p.PullRequest, res, err = p.client.PullRequests.Get(ctx, p.client.Owner, p.client.Name, h.Number)
 	if err != nil {
 		return nil, fmt.Errorf("read pull request %s: %w", ref(name, h.Number), err)
 	}
 	if p.GetNumber() != h.Number || !isCommit(p.head()) {
 		return nil, fmt.Errorf("read pull request %s: the answer is none: number %d, head %.50q", ref(name, h.Number), p.GetNumber(), p.head())
 	}
+	if p.GetHead().GetRepo() == nil {
+		if p.gone, err = c.goneSince(ctx, p, res.Header.Get("Date")); err != nil {
+			return nil, err
+		}
+	}
 	p.tasks, err = c.st.Tasks(ctx, store.TaskFilter{Kind: store.KindPull, Ref: p.ref(), Limit: 100})
 	return p, err
+}
+
+// goneSince is when the head was first seen as it is and its fork gone, by
+// GitHub's clock, which says that it is now: nobody has pushed to it since.
+func (c *Client) goneSince(ctx context.Context, p *pull, now string) (time.Time, error) {
+	name := "github:gone:" + p.ref()
+	text, err := c.st.Value(ctx, name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	head, at, _ := strings.Cut(text, " ")
+	if seen, err := http.ParseTime(at); err == nil && head == p.head() {
+		return seen, nil
+	}
+	seen, err := http.ParseTime(now)
+	if err != nil {
+		return seen, fmt.Errorf("read pull request %s: the answer says no time: %w", p.ref(), err)
+	}
+	return seen, c.st.SetValue(ctx, name, p.head()+" "+now)
 }
 
 func isCommit(s string) bool {
 	return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
+// whyClosed is the reason of a run that ended with its pull request.
+const whyClosed = "the pull request was closed"
+
 // close ends what runs for a pull request that is closed.
 func (c *Client) close(ctx context.Context, p *pull) error {
-	why := "the pull request was closed"
+	why := whyClosed
 	if p.GetMerged() {
 		why = "the pull request was merged"
 	}
@@ -136,7 +166,8 @@ func (c *Client) end(ctx context.Context, p *pull, to store.State, why string) e
 func (c *Client) changed(ctx context.Context, p *pull) error {
 	head := p.head()
 	at := p.newest(head)
-	if at != nil && at.State != store.Superseded && at.State != store.Held {
+	reopened := at != nil && at.State == store.Stopped && at.Reason == whyClosed
+	if at != nil && at.State != store.Superseded && at.State != store.Held && !reopened {
 		return c.endOthers(ctx, p, head)
 	}
 	why, err := c.approved(ctx, p)
@@ -149,7 +180,7 @@ func (c *Client) changed(ctx context.Context, p *pull) error {
 			return err
 		}
 		return c.endOthers(ctx, p, head)
-	case at != nil && at.State == store.Held:
+	case why == "" && (reopened || at != nil && at.State == store.Held):
 		return c.endOthers(ctx, p, head)
 	case why != "":
 		return c.decide(ctx, p, run{state: store.Queued, why: why})
@@ -168,8 +199,7 @@ func (c *Client) endOthers(ctx context.Context, p *pull, head string) error {
 
 // approved says why the head may run without a command, "" if it may not.
 func (c *Client) approved(ctx context.Context, p *pull) (why string, err error) {
-	author := p.GetUser().GetLogin()
-	if slices.ContainsFunc(p.set.Trusted, func(t string) bool { return strings.EqualFold(t, author) }) {
+	if p.trusted() {
 		return "its author is trusted", nil
 	}
 	if p.set.Label == "" || !slices.ContainsFunc(p.Labels, func(l *github.Label) bool { return strings.EqualFold(l.GetName(), p.set.Label) }) {
@@ -184,6 +214,22 @@ func (c *Client) approved(ctx context.Context, p *pull) (why string, err error) 
 		return "", nil
 	}
 	return "labelled by " + who, nil
+}
+
+// trusted says whether all who can push to the branch are trusted: anybody can
+// open a pull request from anybody's fork, and what is pushed there is its head.
+func (p *pull) trusted() bool {
+	in := func(login string) bool {
+		return slices.ContainsFunc(p.set.Trusted, func(t string) bool { return strings.EqualFold(t, login) })
+	}
+	author, owner := p.GetUser().GetLogin(), p.GetHead().GetUser().GetLogin()
+	return in(author) && (p.own() || strings.EqualFold(owner, author) || in(owner))
+}
+
+// own says whether the branch is one of the repository itself.
+func (p *pull) own() bool {
+	id := p.GetHead().GetRepo().GetID()
+	return id != 0 && id == p.GetBase().GetRepo().GetID()
 }
 
 // maxPages bounds how far back a list is read.
@@ -214,8 +260,11 @@ func (c *Client) labelled(ctx context.Context, p *pull) (who string, at time.Tim
 // the repository itself could have approved as well.
 func (p *pull) pushedSince(at time.Time) bool {
 	from := p.GetHead().GetRepo()
-	if from == nil || from.GetID() != 0 && from.GetID() == p.GetBase().GetRepo().GetID() {
-		return false // a fork that is gone is not pushed to
+	switch {
+	case from == nil:
+		return !p.gone.Before(at)
+	case p.own():
+		return false
 	}
 	return from.PushedAt == nil || !from.GetPushedAt().Before(at)
 }
@@ -321,7 +370,11 @@ func (c *Client) ask(ctx context.Context, p *pull, h hint, suffix string) error 
 		if at != nil && isLive(at.State) {
 			return c.endOthers(ctx, p, p.head()) // held, or approved otherwise
 		}
-		return c.decide(ctx, p, run{state: store.Held, why: "the branch was pushed to after " + h.Login + " approved it; approve it once more"})
+		why := "the branch was pushed to after " + h.Login + " approved it; approve it once more"
+		if !p.gone.IsZero() {
+			why = "the branch's fork is deleted, and may have been pushed to after " + h.Login + " approved it; approve it once more"
+		}
+		return c.decide(ctx, p, run{state: store.Held, why: why})
 	}
 	why := "asked for by " + h.Login
 	if at == nil {

@@ -81,10 +81,68 @@ func TestDecide(t *testing.T) {
 			p.Push(w.line("b", 1))
 			w.event("issue_comment", p.Said(c))
 		}},
-		{name: "a fork that is gone", states: "queued", says: "**Queued.**", do: func(w *world, p *githubtest.Pull) {
+		// Nobody can push any more, but who has pushed before cannot be asked: only
+		// what is said after it was seen so is about this head.
+		{name: "pushed to behind a command, and the fork deleted", states: "held", says: "deleted", do: func(w *world, p *githubtest.Pull) {
+			c := p.Say("maintainer", "/bench")
+			p.Push(w.line("evil", 1))
+			p.DropFork()
+			w.event("issue_comment", p.Said(c))
+		}},
+		{name: "pushed to behind a label, and the fork deleted", do: func(w *world, p *githubtest.Pull) {
+			p.Label("maintainer", "bench")
+			e := p.Changed("labeled")
+			p.Push(w.line("evil", 1))
+			p.DropFork()
+			w.event("pull_request", e)
+		}},
+		{name: "a fork that is gone, and approved once more", states: "queued", says: "**Queued.**", do: func(w *world, p *githubtest.Pull) {
 			c := p.Say("maintainer", "/bench")
 			p.DropFork()
 			w.event("issue_comment", p.Said(c))
+			w.wantStates("held")
+			w.event("issue_comment", p.Said(p.Say("maintainer", "/bench")))
+		}},
+		{name: "a fork that is gone, and labelled afterwards", states: "queued", says: "**Queued.**", do: func(w *world, p *githubtest.Pull) {
+			p.DropFork()
+			w.event("pull_request", p.Changed("edited"))
+			p.Label("maintainer", "bench")
+			w.event("pull_request", p.Changed("labeled"))
+		}},
+		// Anybody may open a pull request from any fork; who can push there decides
+		// what runs.
+		{name: "opened by somebody trusted from another's fork", author: "friend", do: func(w *world, p *githubtest.Pull) {
+			p.From("stranger")
+			w.event("pull_request", p.Changed("opened"))
+			p.Push(w.line("evil", 1))
+			w.event("pull_request", p.Changed("synchronize"))
+			p.DropFork()
+			w.event("pull_request", p.Changed("edited"))
+		}},
+		{name: "opened by somebody trusted from another trusted one's fork", author: "friend", states: "queued", says: "**Queued.**", do: func(w *world, p *githubtest.Pull) {
+			p.From("Friends-Org")
+			w.event("pull_request", p.Changed("opened"))
+		}},
+		{name: "opened by somebody trusted, whose fork is gone", author: "friend", states: "queued", says: "**Queued.**", do: func(w *world, p *githubtest.Pull) {
+			p.DropFork()
+			w.event("pull_request", p.Changed("opened"))
+		}},
+		{name: "opened by somebody trusted from the repository itself", author: "friend", states: "queued", says: "**Queued.**", do: func(w *world, p *githubtest.Pull) {
+			p.Own()
+			w.event("pull_request", p.Changed("opened"))
+		}},
+		{name: "a comment that is edited into a command", do: func(w *world, p *githubtest.Pull) {
+			c := p.Say("maintainer", "text")
+			w.repo.Edit(c.ID, "/bench")
+			c.Body = "/bench"
+			e := p.Said(c).(map[string]any)
+			e["action"] = "edited"
+			w.event("issue_comment", e)
+		}},
+		{name: "a command in an issue", do: func(w *world, p *githubtest.Pull) {
+			e := p.Said(p.Say("maintainer", "/bench")).(map[string]any)
+			delete(e["issue"].(map[string]any), "pull_request")
+			w.event("issue_comment", e)
 		}},
 		{name: "a command of a stranger", do: func(w *world, p *githubtest.Pull) {
 			w.event("issue_comment", p.Said(p.Say("stranger", "/bench")))
@@ -126,9 +184,25 @@ func TestDecide(t *testing.T) {
 			p.Close(true)
 			w.event("pull_request", p.Changed("closed"))
 		}},
-		{name: "opened again", states: "stopped", says: "**Stopped.**", do: func(w *world, p *githubtest.Pull) {
+		{name: "opened again", states: "stopped queued", says: "**Queued.**", do: func(w *world, p *githubtest.Pull) {
 			p.Label("maintainer", "bench")
 			w.event("pull_request", p.Changed("labeled"))
+			p.Close(false)
+			w.event("pull_request", p.Changed("closed"))
+			p.Reopen()
+			w.event("pull_request", p.Changed("reopened"))
+		}},
+		{name: "stopped, and opened again", states: "stopped", says: "stopped by maintainer", do: func(w *world, p *githubtest.Pull) {
+			p.Label("maintainer", "bench")
+			w.event("pull_request", p.Changed("labeled"))
+			w.event("issue_comment", p.Said(p.Say("maintainer", "/bench stop")))
+			p.Close(false)
+			w.event("pull_request", p.Changed("closed"))
+			p.Reopen()
+			w.event("pull_request", p.Changed("reopened"))
+		}},
+		{name: "asked for, closed, and opened again", states: "stopped", says: "closed", do: func(w *world, p *githubtest.Pull) {
+			w.event("issue_comment", p.Said(p.Say("maintainer", "/bench")))
 			p.Close(false)
 			w.event("pull_request", p.Changed("closed"))
 			p.Reopen()

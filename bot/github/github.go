@@ -13,7 +13,8 @@
 //
 // A commit is evaluated when somebody who may approve has approved exactly it:
 //
-//   - its author is trusted in the service's file;
+//   - its author is trusted in the service's file, and so is the owner of the
+//     fork that it comes from, where everybody may push who that owner lets;
 //   - the repository's label was put on the pull request, by whoever may do that;
 //   - somebody with write access wrote a line "/bench", with or without names of
 //     benchmarks, or asked for the check run once more.
@@ -21,7 +22,8 @@
 // A label or a command counts for the commit that was the head at that time. For
 // forks this is known by the time of their last push, by GitHub's clock: when it
 // is not before the label or command, the head may be one that nobody has seen,
-// and waits. A later push ends the run of the older head; the new one waits for
+// and waits. Once a fork is deleted GitHub does not tell any more; then what was
+// said before the bot saw that it is gone waits too. A later push ends the run of the older head; the new one waits for
 // an approval of its own, unless its author is trusted. "/bench stop" and closing
 // the pull request end a run.
 //

@@ -242,6 +242,8 @@ func TestParseCommand(t *testing.T) {
 		{"```\n/bench\n``` no end\n/bench", ""},
 		{"    ```\n/bench", "run"},
 		{"``\n/bench", "run"},
+		{"```make``` fails\n/bench", "run"},
+		{"~~~ a`b\n/bench\n~~~", ""},
 		{"/bench --upload-pack=x", ""},
 		{"/bench $(reboot)", ""},
 		{"/bench a;b", ""},

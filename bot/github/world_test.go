@@ -73,7 +73,7 @@ func newWorld(t *testing.T) *world {
 		GitHub: &service.GitHub{
 			AppID: w.hub.AppID, Key: service.Secret(appKey()), WebhookSecret: secret, BaseURL: w.hub.URL,
 			Repositories: map[string]service.Repository{
-				"kit/kit": {Project: "kit", Label: "bench", Trusted: []string{"friend"}, Policy: service.Strict},
+				"kit/kit": {Project: "kit", Label: "bench", Trusted: []string{"friend", "friends-org"}, Policy: service.Strict},
 			},
 		},
 	}

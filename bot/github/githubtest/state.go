@@ -40,6 +40,7 @@ type Pull struct {
 // fork is where a pull request's branch is.
 type fork struct {
 	id     int64
+	owner  string
 	pushed time.Time
 	gone   bool
 }
@@ -109,7 +110,7 @@ func (r *Repo) Open(author, title, head string) *Pull {
 	defer r.s.mu.Unlock()
 	p := &Pull{
 		Number: len(r.pulls) + 1, r: r, title: title, author: author, state: "open", head: head,
-		base: r.Git.Tip("main"), baseRef: "main", fork: &fork{id: r.s.id(), pushed: r.s.now}, updated: r.s.now,
+		base: r.Git.Tip("main"), baseRef: "main", fork: &fork{id: r.s.id(), owner: author, pushed: r.s.now}, updated: r.s.now,
 	}
 	r.pulls[p.Number] = p
 	r.Git.Pull(p.Number, head)
@@ -172,6 +173,9 @@ func (p *Pull) Lock() { p.change(func() { p.locked = true }) }
 
 // DropFork deletes the fork that the branch was in.
 func (p *Pull) DropFork() { p.change(func() { p.fork.gone = true }) }
+
+// From makes the branch one of somebody else's fork.
+func (p *Pull) From(owner string) { p.change(func() { p.fork.owner = owner }) }
 
 // Own makes the branch one of the repository itself.
 func (p *Pull) Own() { p.change(func() { p.fork = nil }) }
@@ -273,7 +277,8 @@ func user(login string) any {
 }
 
 func (r *Repo) json() map[string]any {
-	return map[string]any{"id": r.ID, "full_name": r.Name, "pushed_at": r.s.now}
+	owner, _, _ := strings.Cut(r.Name, "/")
+	return map[string]any{"id": r.ID, "full_name": r.Name, "owner": user(owner), "pushed_at": r.s.now}
 }
 
 func (p *Pull) json() map[string]any {
@@ -282,8 +287,10 @@ func (p *Pull) json() map[string]any {
 		labels = append(labels, map[string]any{"name": l})
 	}
 	var from any = p.r.json()
+	owner, _, _ := strings.Cut(p.r.Name, "/")
 	if p.fork != nil {
-		from = map[string]any{"id": p.fork.id, "full_name": p.author + "/fork", "pushed_at": p.fork.pushed}
+		owner = p.fork.owner
+		from = map[string]any{"id": p.fork.id, "full_name": owner + "/fork", "owner": user(owner), "pushed_at": p.fork.pushed}
 		if p.fork.gone {
 			from = nil
 		}
@@ -291,7 +298,7 @@ func (p *Pull) json() map[string]any {
 	return map[string]any{
 		"number": p.Number, "state": p.state, "title": p.title, "user": user(p.author), "labels": labels, "merged": p.merged,
 		"updated_at": p.updated, "html_url": fmt.Sprintf("%s/%s/pull/%d", p.r.s.URL, p.r.Name, p.Number),
-		"head": map[string]any{"sha": p.head, "ref": "--upload-pack=touch /tmp/p", "repo": from},
+		"head": map[string]any{"sha": p.head, "ref": "--upload-pack=touch /tmp/p", "user": user(owner), "repo": from},
 		"base": map[string]any{"sha": p.base, "ref": p.baseRef, "repo": p.r.json()},
 	}
 }
