@@ -220,8 +220,13 @@ func (c *letterArgs) move(ctx context.Context, t *terminal, done string, to stor
 	var errs []error
 	for _, id := range c.IDs {
 		l, err := st.Letter(ctx, id)
-		if err == nil && to == store.LetterQueued && cfg != nil && cfg.SMTP != nil && !strings.EqualFold(l.From, cfg.SMTP.From.Email) {
-			err = usage(fmt.Errorf("letter %d was written as %s, and smtp.from is %s: it cannot be sent; drop it", id, l.From, cfg.SMTP.From.Email))
+		if err == nil && to == store.LetterQueued && cfg != nil {
+			switch {
+			case cfg.SMTP == nil:
+				err = usage(fmt.Errorf("letter %d cannot be sent: %s has no [smtp]", id, cfg.File))
+			case !strings.EqualFold(l.From, cfg.SMTP.From.Email):
+				err = usage(fmt.Errorf("letter %d was written as %s, and smtp.from is %s: it cannot be sent; drop it", id, l.From, cfg.SMTP.From.Email))
+			}
 		}
 		if err == nil {
 			err = st.MoveLetter(ctx, id, from, to, why)
@@ -233,9 +238,6 @@ func (c *letterArgs) move(ctx context.Context, t *terminal, done string, to stor
 		note := ""
 		if to == store.LetterQueued {
 			note = ", to " + printable(addressees(l))
-			if cfg != nil && cfg.SMTP == nil {
-				note += "; it waits until the service file has [smtp]"
-			}
 		}
 		fmt.Fprintf(t.stdout, "letter %d: %s%s\n", id, done, note)
 	}

@@ -21,7 +21,8 @@ func body(e, before *store.Evaluation, url string) string {
 	if before != nil {
 		since = append(delta.Lines(before, e, width), "")
 	}
-	end := []string{"", "-- ", "Sent by Patchbench, a robot that measures patches."}
+	end := []string{"", "-- ", "Sent by Patchbench, a robot that measures patches. It leaves yours",
+		"alone after git format-patch --add-header='X-Patchbench: no'."}
 	if !printableURL(url) {
 		url = ""
 	} else {
