@@ -192,6 +192,18 @@ func TestTwoVersionsUnderOneCover(t *testing.T) {
 	x.check("then", "mail a.0 v1 superseded: by mail:a.1-v2@x.test", "mail a.1-v2 v2 queued: "+trustedDKIM)
 }
 
+// TestVersionsAtOnce: within a second the order in which mail came in counts, and not
+// that of Message-IDs.
+func TestVersionsAtOnce(t *testing.T) {
+	for _, names := range []string{"a b", "b a"} {
+		x := newWorld(t)
+		first, second, _ := strings.Cut(names, " ")
+		x.get(note{id: first, subject: "[PATCH] t", body: patchText + diff("f.c", "1")}, note{id: second, subject: "[PATCH] t", body: patchText + diff("f.c", "2")})
+		x.step()
+		x.check(names, "mail "+first+" v1 superseded: by mail:"+second+"@x.test", "mail "+second+" v2 queued: "+trustedDKIM)
+	}
+}
+
 // TestOrder: of two postings without version the later that came in is the new one,
 // whatever their dates say.
 func TestOrder(t *testing.T) {

@@ -261,7 +261,8 @@ func (p *Pool) id(r *record) string {
 // threaded says that the record refers to another.
 func (r *record) threaded() bool { return r.parents > 0 }
 
-// byTime orders records by date, then by what does not depend on arrival.
+// byTime orders records by date, then by what does not depend on arrival, unless
+// that is what counts.
 func (p *Pool) byTime(a, b *record) int {
 	switch {
 	case a == b:
@@ -270,6 +271,8 @@ func (p *Pool) byTime(a, b *record) int {
 		return order(a.seq, b.seq)
 	case a.when != b.when:
 		return order(a.when, b.when)
+	case p.ByArrival:
+		return order(a.seq, b.seq)
 	case a.key != b.key:
 		return p.names.Compare(a.key, b.key)
 	case a.bytes != b.bytes:
