@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -57,6 +58,10 @@ func isLive(s store.State) bool { return s == store.Held || s == store.Queued ||
 
 // handle does what a hint asks for.
 func (c *Client) handle(ctx context.Context, h hint) error {
+	if h.Login != "" && c.wasRefused(h) {
+		c.o.Log.Info("github: command of somebody without write access", "pull", ref(h.Repo, h.Number), "login", h.Login)
+		return nil
+	}
 	p, err := c.pull(ctx, h)
 	if err != nil || p == nil {
 		return err
@@ -362,6 +367,25 @@ func (c *Client) rerun(ctx context.Context, p *pull, h hint) error {
 	return c.ask(ctx, p, h, "r"+h.ID)
 }
 
+// refusedFor is how long somebody who has no write access is not looked up
+// again: each time costs of GitHub's limit, and anybody can comment.
+const refusedFor = time.Minute
+
+func (c *Client) wasRefused(h hint) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.refused[h.Repo+" "+h.Login]
+	return ok && c.o.Now().Sub(at) < refusedFor
+}
+
+func (c *Client) refuse(repo, login string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.o.Now()
+	maps.DeleteFunc(c.refused, func(_ string, at time.Time) bool { return now.Sub(at) >= refusedFor })
+	c.refused[repo+" "+login] = now
+}
+
 // ask runs the head for somebody who may approve it; suffix is that of the key
 // if it ran before.
 func (c *Client) ask(ctx context.Context, p *pull, h hint, suffix string) error {
@@ -407,12 +431,15 @@ func (c *Client) mayWrite(ctx context.Context, p *pull, login string) (bool, err
 		return false, nil
 	}
 	level, _, err := p.client.Repositories.GetPermissionLevel(ctx, p.client.Owner, p.client.Name, login)
-	if fault, _ := api.FaultOf(err); fault == api.Missing {
-		return false, nil // no such user
-	} else if err != nil {
+	if fault, _ := api.FaultOf(err); err != nil && fault != api.Missing {
 		return false, fmt.Errorf("ask for the rights of %s on %s: %w", login, p.repo, err)
 	}
-	return level.GetPermission() == "write" || level.GetPermission() == "admin", nil
+	// Nobody is told of who is not there.
+	may := err == nil && (level.GetPermission() == "write" || level.GetPermission() == "admin")
+	if !may {
+		c.refuse(p.repo, login)
+	}
+	return may, nil
 }
 
 // show puts the state of the newest task into the outbox, unless that is an

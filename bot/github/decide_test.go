@@ -397,6 +397,60 @@ func TestPollPages(t *testing.T) {
 	}
 }
 
+// More changed at once than is worked off in one go, as when a robot closes old
+// pull requests: nothing is lost, and polling does not stand still.
+func TestPollMuch(t *testing.T) {
+	w := newWorld(t)
+	w.polls = true
+	w.c.Poll(t.Context())
+	head := w.line("a", 1)
+	for range 2*maxPolled + 300 {
+		w.hub.Advance(time.Second)
+		w.repo.Open("author", "more", head)
+	}
+	seen := map[int]bool{}
+	for n := range 4 {
+		w.c.Poll(t.Context())
+		got := w.c.queue.waiting()
+		if len(got) == 0 || len(got) > maxPolled {
+			t.Fatalf("poll %d: %d hints, want 1 to %d", n, len(got), maxPolled)
+		}
+		for _, h := range got {
+			seen[h.Number] = true
+			if err := w.c.queue.settle(t.Context(), h, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(seen) == 2*maxPolled+300 {
+			return
+		}
+	}
+	t.Errorf("%d pull requests were seen, want %d", len(seen), 2*maxPolled+300)
+}
+
+// Who may not write can have us ask GitHub for that once a minute, no more.
+func TestFloodOfCommands(t *testing.T) {
+	w := newWorld(t)
+	p := w.repo.Open("author", "title", w.line("a", 1))
+	w.hub.Requests()
+	for i := range 50 {
+		if status := w.post("issue_comment", fmt.Sprint("flood-", i), p.Said(p.Say("stranger", "/bench"))); status != 202 {
+			t.Fatal(status)
+		}
+	}
+	w.settle()
+	w.wantStates("")
+	if got := len(w.hub.Requests()); got > 5 {
+		t.Errorf("%d requests for 50 comments of a stranger", got)
+	}
+	w.event("issue_comment", p.Said(p.Say("maintainer", "/bench")))
+	w.wantStates("queued")
+	w.hub.Advance(2 * time.Minute)
+	w.repo.Allow("stranger", "write")
+	w.event("issue_comment", p.Said(p.Say("stranger", "/bench stop")))
+	w.wantStates("stopped")
+}
+
 // A command is found in a restart's midst too: its task is made once.
 func TestCommandOnce(t *testing.T) {
 	w := newWorld(t)

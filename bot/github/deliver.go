@@ -240,17 +240,28 @@ func (c *Client) earlier(ctx context.Context, tasks []store.Task) (list []commen
 // comment makes our one comment say body.
 func (c *Client) comment(ctx context.Context, a *api.API, r *api.Repo, n *store.Notice, body string) error {
 	want := &github.IssueComment{Body: &body}
+	var edit error // of the comment that is known
 	if n.CommentID != 0 {
 		_, _, err := r.Issues.EditComment(ctx, r.Owner, r.Name, n.CommentID, want)
-		if fault, _ := api.FaultOf(err); fault != api.Missing {
+		if err == nil {
+			return nil
+		}
+		switch fault, _ := api.FaultOf(err); {
+		case isLocked(err):
+			return &lockedError{err}
+		case fault != api.Missing && fault != api.Denied:
 			return wrap("edit the comment", err)
 		}
-		n.CommentID = 0 // somebody deleted it
+		edit = err
 	}
 	ours, err := c.ours(ctx, a, r, n.Number)
 	if err != nil {
 		return err
 	}
+	if fault, _ := api.FaultOf(edit); fault == api.Denied && slices.Contains(ours, n.CommentID) {
+		return wrap("edit the comment", edit)
+	}
+	n.CommentID = 0 // somebody deleted it, or our name was another one then
 	if len(ours) == 0 {
 		made, _, err := r.Issues.CreateComment(ctx, r.Owner, r.Name, n.Number, want)
 		if err != nil {

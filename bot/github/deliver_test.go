@@ -116,6 +116,33 @@ func TestLocked(t *testing.T) {
 	w.wantChecks(head, "completed success")
 }
 
+// A conversation that is locked later keeps its comment as it is, and the check
+// run goes on; nothing is tried for days.
+func TestLockedLater(t *testing.T) {
+	w, p := started(t)
+	p.Lock()
+	before := w.hub.Now()
+	w.evaluate("one-improvement")
+	w.says(p, "**Queued.**")
+	w.wantChecks(p.Head(), "completed success")
+	if took := w.hub.Now().Sub(before); took > time.Hour {
+		t.Errorf("given up after %v", took)
+	}
+}
+
+// Under another name than before, as when a token is replaced by an App, the
+// comment of the old one is not ours any more.
+func TestAnotherName(t *testing.T) {
+	w, p := started(t)
+	old := w.me
+	w.token()
+	w.evaluate("one-improvement")
+	w.says(p, "**Better.**")
+	if list := p.Comments(old); len(list) != 1 || list[0].Edits != 0 {
+		t.Errorf("comments of before: %+v", list)
+	}
+}
+
 // Progress is told now and then, not each time.
 func TestProgressIsPaced(t *testing.T) {
 	w, p := started(t)

@@ -63,6 +63,9 @@ type Client struct {
 	access *api.API
 	of     credentials      // of access
 	shown  map[string]shown // by pull request, what runs there
+	// refused is when somebody was last found to have no write access, by
+	// repository and login.
+	refused map[string]time.Time
 
 	queue queue
 	wake  chan struct{}
@@ -89,7 +92,7 @@ func New(cfg func() *service.Config, st *store.Store, o Options) (*Client, error
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{cfg: cfg, st: st, o: o, wake: make(chan struct{}, 1), shown: map[string]shown{}}
+	c := &Client{cfg: cfg, st: st, o: o, wake: make(chan struct{}, 1), shown: map[string]shown{}, refused: map[string]time.Time{}}
 	c.queue.st = st
 	if _, _, err := c.api(); err != nil {
 		return nil, err

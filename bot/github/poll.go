@@ -23,6 +23,10 @@ type place struct {
 	CommentsETag string    `json:"comments_etag,omitempty"`
 }
 
+// maxPolled is how many pull requests and comments of a repository one poll takes
+// up; the next goes on from there.
+const maxPolled = 500
+
 // Poll asks GitHub once what is new in each repository. A repository that cannot
 // be asked is asked again the next time, from the same place; a new one begins
 // now: what was there before is not looked at.
@@ -92,6 +96,7 @@ func (c *Client) poll(ctx context.Context, a *api.API, repo string) error {
 // changedPulls lists the pull requests, closed ones too, that changed since.
 func (c *Client) changedPulls(ctx context.Context, r *api.Repo, repo string, at *place) (hints []hint, err error) {
 	newest, etag := at.Pulls, at.PullsETag
+	var times []time.Time // of hints
 	for page := 1; page <= maxPages; page++ {
 		var list []*github.PullRequest
 		q := url.Values{"state": {"all"}, "sort": {"updated"}, "direction": {"desc"}, "per_page": {"100"}, "page": {strconv.Itoa(page)}}
@@ -117,12 +122,15 @@ func (c *Client) changedPulls(ctx context.Context, r *api.Repo, repo string, at 
 				newest = when
 			}
 			if p.GetNumber() > 0 {
-				hints = append(hints, hint{Kind: changed, Repo: repo, Number: p.GetNumber()})
+				hints, times = append(hints, hint{Kind: changed, Repo: repo, Number: p.GetNumber()}), append(times, when)
 			}
 		}
 		if res.NextPage == 0 {
 			break
 		}
+	}
+	if more := len(hints) - maxPolled; more > 0 { // the oldest first
+		hints, newest, at.PullsETag = hints[more:], times[more], ""
 	}
 	slices.Reverse(hints)
 	at.Pulls = newest
@@ -162,7 +170,7 @@ func (c *Client) newComments(ctx context.Context, r *api.Repo, repo string, at *
 			}
 			hints = append(hints, commentHint(repo, number, m.GetID(), m.GetBody(), m.GetUser().GetLogin(), m.GetUser().GetType(), m.GetCreatedAt().Time)...)
 		}
-		if res.NextPage == 0 {
+		if res.NextPage == 0 || len(hints) >= maxPolled {
 			break
 		}
 	}

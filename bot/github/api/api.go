@@ -57,6 +57,7 @@ type API struct {
 	mu    sync.Mutex
 	login string
 	repos map[string]*Repo // by name in lower case
+	gates map[int64]*gate  // by installation, whose limit all its repositories share
 }
 
 // Repo is a client for one repository.
@@ -81,13 +82,13 @@ func New(cfg service.GitHub, o Options) (*API, error) {
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport
 	}
-	a := &API{cfg: cfg, o: o, repos: map[string]*Repo{}}
+	a := &API{cfg: cfg, o: o, repos: map[string]*Repo{}, gates: map[int64]*gate{}}
 	if err := a.address(cfg.BaseURL); err != nil {
 		return nil, err
 	}
 	switch {
 	case cfg.AppID != 0:
-		t, err := a.app()
+		t, err := a.app(a.newGate())
 		if err != nil {
 			return nil, err
 		}
@@ -133,9 +134,21 @@ func loopback(host string) bool {
 
 func (a *API) newGate() *gate { return &gate{now: a.o.Now, next: a.o.Transport} }
 
-// app authenticates as the App itself, within a limit of its own.
-func (a *API) app() (*ghinstallation.AppsTransport, error) {
-	t, err := ghinstallation.NewAppsTransport(a.newGate(), a.cfg.AppID, []byte(a.cfg.Key))
+// gateOf is the gate of an installation.
+func (a *API) gateOf(installation int64) *gate {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := a.gates[installation]
+	if g == nil {
+		g = a.newGate()
+		a.gates[installation] = g
+	}
+	return g
+}
+
+// app authenticates as the App itself.
+func (a *API) app(g *gate) (*ghinstallation.AppsTransport, error) {
+	t, err := ghinstallation.NewAppsTransport(g, a.cfg.AppID, []byte(a.cfg.Key))
 	if err != nil {
 		// What the parser says may quote the key.
 		return nil, errors.New("github: key_file holds no RSA private key in PEM, as the App's page gives it")
@@ -200,7 +213,7 @@ func (a *API) Repo(ctx context.Context, repo string) (*Repo, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find the App's installation on %s: %w", repo, err)
 		}
-		apps, err := a.app()
+		apps, err := a.app(a.gateOf(in.GetID()))
 		if err != nil {
 			return nil, err
 		}

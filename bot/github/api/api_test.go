@@ -2,6 +2,10 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -196,6 +200,49 @@ func TestLimits(t *testing.T) {
 				t.Errorf("after it: %v, %d requests", err, through.asked)
 			}
 		})
+	}
+}
+
+// A limit is the installation's: it holds for each of its repositories, and
+// after one of them is forgotten.
+func TestLimitOfInstallation(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch path := req.URL.Path; {
+		case strings.HasSuffix(path, "/installation"):
+			fmt.Fprint(w, `{"id":5}`)
+		case strings.HasSuffix(path, "/access_tokens"):
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprintf(w, `{"token":"ghs_1","expires_at":%q}`, time.Now().Add(time.Hour).Format(time.RFC3339))
+		default:
+			asked++
+			w.Header().Set("Retry-After", "600")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+	defer hub.Close()
+	a, err := New(service.GitHub{AppID: 1, BaseURL: hub.URL, Key: service.Secret(pem.EncodeToMemory(
+		&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, repo := range []string{"o/one", "o/two", "o/one"} {
+		r, err := a.Repo(t.Context(), repo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = r.PullRequests.Get(t.Context(), r.Owner, r.Name, 1)
+		if fault, until := FaultOf(err); fault != Limited || time.Until(until) < 5*time.Minute {
+			t.Errorf("%s: %v until %v, want that it is limited", repo, err, until)
+		}
+		a.Forget(repo)
+	}
+	if asked != 1 {
+		t.Errorf("%d requests, want 1", asked)
 	}
 }
 

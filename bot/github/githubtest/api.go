@@ -288,6 +288,9 @@ func editComment(s *Server, req *http.Request, r *Repo, m []string) (int, any) {
 	if c.Login != s.who(req.Header.Get("Authorization")) {
 		return 403, message("Must be the author of the comment")
 	}
+	if r.pulls[c.Number].locked {
+		return 403, message("Unable to update comment because issue is locked")
+	}
 	text, no := body(req)
 	if no != nil {
 		return no.status, message(no.text)
