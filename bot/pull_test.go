@@ -189,7 +189,7 @@ func TestPullRequest(t *testing.T) {
 	h.tell("pull_request", "one", p.Changed("labeled")) // once more
 	h.waitFor(p, "Measured:")
 	text := h.comment(p)
-	for _, want := range []string{three[:12], "1/3", "work", "2/3", "looked 42", "https://bench.example.org/evaluations/"} {
+	for _, want := range []string{three[:12], "/kit/kit/pull/1/commits/" + one, "1/3", "work", "2/3", "looked 42", "https://bench.example.org/evaluations/"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the comment does not say %q:\n%s", want, text)
 		}

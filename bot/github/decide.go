@@ -496,6 +496,15 @@ func (c *Client) about(t *store.Task) comment.About {
 	return comment.About{Key: t.Key, Head: t.Content, Started: t.Started, Now: now, URL: c.page(t.Evaluation)}
 }
 
+// pullPage is the address of a pull request's page.
+func (c *Client) pullPage(repo string, number int) string {
+	a, _, err := c.api()
+	if err != nil {
+		return ""
+	}
+	return a.PullURL(repo, number)
+}
+
 // page is the address of an evaluation's page, "" if there is none.
 func (c *Client) page(id string) string {
 	if w := c.cfg().Web; w != nil && w.URL != "" && id != "" {

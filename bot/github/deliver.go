@@ -50,7 +50,7 @@ func (c *Client) Render(e *store.Evaluation, p store.PullPayload) (*store.Notice
 		_, r, _ := repository(g, p.Repo)
 		policy = r.Policy
 	}
-	about := comment.About{Head: p.Head, Started: e.Created, Now: c.o.Now().UTC(), URL: c.page(e.ID)}
+	about := comment.About{Head: p.Head, Started: e.Created, Now: c.o.Now().UTC(), URL: c.page(e.ID), Pull: c.pullPage(p.Repo, p.Number)}
 	return c.notice(p, comment.Report(e, about, policy)), nil
 }
 

@@ -270,6 +270,11 @@ func (a *API) AppID() int64 { return a.cfg.AppID }
 // GitURL is the address of owner/name for git, without a token in it.
 func (a *API) GitURL(repo string) string { return a.git + "/" + repo + ".git" }
 
+// PullURL is the address of a pull request's page.
+func (a *API) PullURL(repo string, number int) string {
+	return fmt.Sprintf("%s/%s/pull/%d", a.git, repo, number)
+}
+
 // GitToken gives the password for GitURL; the user is x-access-token.
 func (r *Repo) GitToken(ctx context.Context) (string, error) {
 	token, err := r.token(ctx)

@@ -5,6 +5,8 @@
 //
 //	<!-- patchbench: kept up to date here, do not edit -->
 //	**Worse.** `2/5 makes hash slower: cpu +5.1 % (4.6 .. 5.5)`
+//
+//	2/5 is [`08d12e6b76c2`](https://github.com/owner/name/pull/12/commits/...)
 //	...
 //	Measured: `3f9a2c1d0b7e`. [The whole report](https://bench.example.org/evaluations/20261130-3f9a2c).
 //
@@ -16,6 +18,7 @@
 package comment
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -73,8 +76,10 @@ type Text struct {
 type About struct {
 	Key  string // of the task
 	Head string // the commit that is or was evaluated
-	// URL is the address of the evaluation's page, "" for none.
+	// URL is the address of the evaluation's page, Pull that of the pull request;
+	// "" for none.
 	URL     string
+	Pull    string
 	Started time.Time
 	Now     time.Time
 }
@@ -133,6 +138,10 @@ func Report(e *store.Evaluation, a About, policy string) Text { return report(e,
 
 func report(e *store.Evaluation, a About, policy string, limit int) Text {
 	text, cut := markdown.Within(e, limit)
+	if named := commits(e, a.Pull); named != "" { // right below the first line, which counts them
+		lead, rest, _ := strings.Cut(text, "\n")
+		text = lead + "\n\n" + named + rest
+	}
 	foot := "\nMeasured: " + markdown.Code(short(a.Head)) + "."
 	link, linked := address(a.URL)
 	switch {
@@ -151,6 +160,50 @@ func report(e *store.Evaluation, a About, policy string, limit int) Text {
 		c.DetailsURL = link
 	}
 	return Text{Comment: Marker + "\n" + c.Summary, Check: c}
+}
+
+// maxCommits is how many commits are named.
+const maxCommits = 5
+
+// commits names the commits that changed something, as a pull request's page
+// shows no numbers: with links to them in there. "" if there are none.
+func commits(e *store.Evaluation, pull string) string {
+	changed := map[int]bool{}
+	for _, c := range e.Results {
+		for _, s := range c.Steps {
+			if c.Tested && (s.Verdict == bench.Better || s.Verdict == bench.Worse) {
+				changed[s.N] = true
+			}
+		}
+	}
+	for _, f := range e.Failures {
+		changed[f.N] = true
+	}
+	page, linked := address(pull)
+	last := 0
+	for _, v := range e.Versions {
+		last = max(last, v.N)
+	}
+	var list []string
+	for _, v := range e.Versions {
+		id := short(v.Commit)
+		if v.N == 0 || id == "?" || !changed[v.N] && v.State != bench.BuildFailed {
+			continue
+		}
+		if len(list) == maxCommits {
+			list = append(list, "...")
+			break
+		}
+		item := markdown.Code(id)
+		if linked && strings.Trim(v.Commit, "0123456789abcdef") == "" {
+			item = "[" + item + "](" + page + "/commits/" + v.Commit + ")"
+		}
+		list = append(list, fmt.Sprintf("%d/%d is %s", v.N, last, item))
+	}
+	if list == nil {
+		return ""
+	}
+	return strings.Join(list, ", ") + "\n"
 }
 
 // conclusion is what the check says to who merges. Not to know is no failure.

@@ -22,15 +22,17 @@ import (
 const head = "9e3779b97f4a7c15f39cc0605cedc8341082276b"
 
 var about = About{
-	Key: "kit/kit#12@" + head, Head: head, URL: "https://bench.example.org/evaluations/20261130-3f9a2c",
+	Key: "kit/kit#12@" + head, Head: head, URL: "https://bench.example.org/evaluations/20261130-3f9a2c", Pull: "https://github.example.org/kit/kit/pull/12",
 	Started: time.Date(2026, 11, 30, 9, 8, 7, 0, time.UTC), Now: time.Date(2026, 11, 30, 9, 18, 7, 0, time.UTC),
 }
 
 // ours is all text that may stand outside of code.
 var ours = regexp.MustCompile(`^(Queued|Running|Waits for approval|Stopped|Superseded|Could not be measured:|Better|Worse|Mixed|Unclear|No change|Failed|Does not build|Report` +
 	`| waits for a machine\.| is being measured(: )?| is not measured until somebody with write access comments | is no longer the newest commit\.| was not measured\.` +
-	`|\. Somebody with write access can try again with |Measured: |\. The report is cut to what fits here: |\. The report is cut to what fits here; the bot's operator has all of it: ` +
+	`|\. Somebody with write access can try again with |(, )?[0-9]+/[0-9]+ is |, \.\.|Measured: |\. The report is cut to what fits here: |\. The report is cut to what fits here; the bot's operator has all of it: ` +
 	`|The whole report|all of it|Earlier:|: |, |report| |\. |\.?)\.? ?$`)
+
+var ourLinks = regexp.MustCompile(`^https://(bench\.example\.org/evaluations/.*|github\.example\.org/kit/kit/pull/12/commits/[0-9a-f]{40})$`)
 
 var engine = goldmark.New(goldmark.WithExtensions(extension.GFM))
 
@@ -62,7 +64,7 @@ func check(t *testing.T, md string) {
 				t.Errorf("text outside of code: %q", s)
 			}
 		case *ast.Link:
-			if !strings.HasPrefix(string(n.Destination), "https://bench.example.org/evaluations/") {
+			if !ourLinks.MatchString(string(n.Destination)) {
 				t.Errorf("link to %s", n.Destination)
 			}
 		case *ast.HTMLBlock:
@@ -239,4 +241,48 @@ func FuzzStanding(f *testing.F) {
 		e := &store.Evaluation{ID: s, Headline: s, Verdict: bench.Worse, Warnings: []string{s}, Versions: []bench.Version{{Name: s}, {N: 1, Name: s, Subject: s}}}
 		check(t, Report(e, a, s).Comment)
 	})
+}
+
+// The commits that did something are named, those that only come along are not.
+func TestCommits(t *testing.T) {
+	id := func(n int) string { return fmt.Sprintf("%012d", n) + strings.Repeat("a", 28) }
+	versions := func(n int) (list []bench.Version) {
+		for i := range n + 1 {
+			list = append(list, bench.Version{N: i, Commit: id(i)})
+		}
+		return list
+	}
+	step := func(n int, v bench.Verdict, tested bool) bench.Comparison {
+		return bench.Comparison{Tested: tested, Steps: []bench.Step{{N: n, Verdict: v}}}
+	}
+	const pull = "https://github.example.org/kit/kit/pull/12"
+	link := func(n int) string { return "[` " + id(n)[:12] + " `](" + pull + "/commits/" + id(n) + ")" }
+	unbuilt := versions(3)
+	unbuilt[3].State = bench.BuildFailed
+	hostile := versions(1)
+	hostile[1].Commit = "000000000001) @all ["
+	many := &store.Evaluation{Versions: versions(9)}
+	for n := range 9 {
+		many.Results = append(many.Results, step(n+1, bench.Better, true))
+	}
+	for _, c := range []struct {
+		name, pull string
+		e          *store.Evaluation
+		want       string
+	}{
+		{"nothing", pull, &store.Evaluation{Versions: versions(3), Results: []bench.Comparison{step(1, bench.Same, true), step(2, bench.Worse, false), step(3, bench.Unclear, true)}}, ""},
+		{"one", pull, &store.Evaluation{Versions: versions(3), Results: []bench.Comparison{step(2, bench.Worse, true)}}, "2/3 is " + link(2) + "\n"},
+		{"two rows of one, and one that fails", pull, &store.Evaluation{
+			Versions: versions(3), Failures: []bench.Failure{{N: 1}}, Results: []bench.Comparison{step(2, bench.Worse, true), step(2, bench.Worse, true)},
+		}, "1/3 is " + link(1) + ", 2/3 is " + link(2) + "\n"},
+		{"not built", pull, &store.Evaluation{Versions: unbuilt}, "3/3 is " + link(3) + "\n"},
+		{"base fails", pull, &store.Evaluation{Versions: versions(1), Failures: []bench.Failure{{N: 0}}}, ""},
+		{"no page", "", &store.Evaluation{Versions: versions(1), Failures: []bench.Failure{{N: 1}}}, "1/1 is ` " + id(1)[:12] + " `\n"},
+		{"no commit", pull, &store.Evaluation{Versions: hostile, Failures: []bench.Failure{{N: 1}}}, "1/1 is ` 000000000001 `\n"},
+		{"many", pull, many, fmt.Sprintf("1/9 is %s, 2/9 is %s, 3/9 is %s, 4/9 is %s, 5/9 is %s, ...\n", link(1), link(2), link(3), link(4), link(5))},
+	} {
+		if got := commits(c.e, c.pull); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
 }
