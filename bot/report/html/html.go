@@ -363,3 +363,8 @@ func (p *pageView) DoubtsTable() lineTable {
 func (p patchView) EffectsTable() lineTable {
 	return lineTable{Label: "Changed by " + p.Name, Before: "Before", After: "After", Lines: p.Effects}
 }
+
+// HasRows says whether anything was measured.
+func (p *pageView) HasRows() bool {
+	return len(p.Changed)+len(p.Undecided)+len(p.Same)+len(p.Shown) > 0
+}
