@@ -43,6 +43,7 @@ type serving struct {
 	st     *store.Store
 	secret []byte
 	github *github.Client
+	watch  *watch.Watcher
 	group  part.Group
 }
 
@@ -226,8 +227,10 @@ func (s *serving) parts(c *service.Config) ([]part.Part, error) {
 				return watch.TakeIn(ctx, s.st, f, s.log, func(e feed.Event) { trouble(e.Err) })
 			})
 		}
-		w := watch.New(s.st, s.cfg.Load, watch.Options{Log: s.log.With("part", "watcher"), Secret: s.secret, Dir: spillDir()})
-		add("watcher", nil, quiet(w.Run))
+		if s.watch == nil {
+			s.watch = watch.New(s.st, s.cfg.Load, watch.Options{Log: s.log.With("part", "watcher"), Secret: s.secret, Dir: spillDir()})
+		}
+		add("watcher", nil, quiet(s.watch.Run))
 		if c.SMTP != nil || c.GitHub != nil {
 			o := reply.Options{Find: finders, Log: s.log.With("part", "sender"), Alone: s.alone(c)}
 			if c.SMTP != nil {
@@ -277,7 +280,8 @@ func (s *serving) alone(c *service.Config) bool {
 // listeners are the parts that others connect to, and the one that asks GitHub.
 func (s *serving) listeners(c *service.Config, add func(string, any, func(context.Context, func(error)) error)) {
 	if w := c.Web; w != nil && w.Listen != "" {
-		h := web.Handler(s.st, s.cfg.Load, web.Options{Log: s.log.With("part", "web"), Parts: s.group.Status})
+		h := web.Handler(s.st, s.cfg.Load, web.Options{Log: s.log.With("part", "web"), Parts: s.group.Status,
+			Mails: func() map[string]int64 { return s.watch.Counts().Outcomes() }})
 		add("web", w.Listen, func(ctx context.Context, _ func(error)) error { return web.Serve(ctx, w.Listen, h) })
 	}
 	if c.GitHub == nil {

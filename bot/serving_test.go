@@ -49,6 +49,9 @@ func TestServiceConversation(t *testing.T) {
 	w.reply("maint", "three", "maint@example.org", "Not now.\n\nbench: stop", true)
 	w.settled("hash: faster v1 superseded", "hash: faster v2 done", "table: smaller v1 stopped")
 	waitLong(t, "its end", func() bool { return len(w.happened()) == 5 }, s.log.String)
+	if c := s.watch.Counts().Outcomes(); c["own"] != 1 || c["refused command"] != 2 || c["decision"] != 3 {
+		t.Errorf("outcomes %v, want one own mail, two commands refused, three decisions", c)
+	}
 	st := w.record()
 	k, err := st.TaskByKey(t.Context(), "mail:three@example.org")
 	if err != nil || !strings.Contains(k.Reason, "maint@example.org") {

@@ -102,6 +102,13 @@ type Counts struct {
 	Decisions  int64 // new or changed tasks
 }
 
+// Outcomes names the numbers, but for Mails, for monitoring.
+func (c Counts) Outcomes() map[string]int64 {
+	return map[string]int64{
+		"own": c.Own, "bounce": c.Bounces, "collision": c.Collisions, "unreadable": c.Unreadable, "refused command": c.Refused, "decision": c.Decisions,
+	}
+}
+
 // orders says how far commands have been read. It is kept in the store, so that
 // none is obeyed twice.
 type orders struct {

@@ -135,6 +135,7 @@ func TestOverview(t *testing.T) {
 			`patchbench_evaluations{verdict="worse"} 1`, `patchbench_evaluations{verdict="better"} 1`, `patchbench_evaluations{verdict="mixed"} 0`,
 			"patchbench_evaluation_build_seconds_count 2", "patchbench_evaluation_measure_seconds_count 2",
 			"patchbench_oldest_queued_timestamp_seconds 0", "patchbench_lapsed_leases 0",
+			`patchbench_mail_outcomes_total{outcome="own"} 3`, `patchbench_mail_outcomes_total{outcome="refused command"} 0`,
 			`patchbench_part_up{part="sender"} 0`, `patchbench_part_up{part="worker"} 0`,
 		} {
 			if !got[want] {

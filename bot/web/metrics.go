@@ -50,6 +50,7 @@ var (
 	evaluationTime  = desc("evaluation_measure_seconds", "Wall time of the measuring of evaluations.")
 	queuedSince     = desc("oldest_queued_timestamp_seconds", "Since when the oldest queued job waits, 0 if none does.")
 	leasesLapsed    = desc("lapsed_leases", "Running tasks whose worker is not heard of any more.")
+	mailFates       = desc("mail_outcomes_total", "Mails of which nothing was made, and decisions, since this process started.", "outcome")
 	partUp          = desc("part_up", "1 if a part of this process runs.", "part")
 )
 
@@ -92,6 +93,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			up = 0
 		}
 		gauge(partUp, up, label(p.Name))
+	}
+	for outcome, n := range c.h.mails() {
+		ch <- prometheus.MustNewConstMetric(mailFates, prometheus.CounterValue, float64(n), label(outcome))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

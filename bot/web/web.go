@@ -51,6 +51,9 @@ type Options struct {
 	// Parts gives what runs in this process, as part.Group's Status does; nil if
 	// nothing is known of it.
 	Parts func() []part.Status
+	// Mails counts what became of mails since this process started, by words such
+	// as own; nil if nothing is known of it.
+	Mails func() map[string]int64
 }
 
 // patience bounds the work on one request.
@@ -62,6 +65,7 @@ type handler struct {
 	now   func() time.Time
 	log   *slog.Logger
 	parts func() []part.Status
+	mails func() map[string]int64
 	cache cache
 	// rendering has room for as many reports as are rendered at once.
 	rendering chan struct{}
@@ -70,7 +74,7 @@ type handler struct {
 // Handler serves the pages of a store. cfg gives the configuration that holds
 // now; of it only the names of projects and lists are shown.
 func Handler(st *store.Store, cfg func() *service.Config, o Options) http.Handler {
-	h := &handler{store: st, cfg: cfg, now: o.Now, log: o.Log, parts: o.Parts, rendering: make(chan struct{}, 2)}
+	h := &handler{store: st, cfg: cfg, now: o.Now, log: o.Log, parts: o.Parts, mails: o.Mails, rendering: make(chan struct{}, 2)}
 	if h.now == nil {
 		h.now = time.Now
 	}
@@ -79,6 +83,9 @@ func Handler(st *store.Store, cfg func() *service.Config, o Options) http.Handle
 	}
 	if h.parts == nil {
 		h.parts = func() []part.Status { return nil }
+	}
+	if h.mails == nil {
+		h.mails = func() map[string]int64 { return nil }
 	}
 	mux := http.NewServeMux()
 	for pattern, page := range map[string]func(http.ResponseWriter, *http.Request) error{

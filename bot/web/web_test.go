@@ -48,6 +48,7 @@ func newSite(t testing.TB, st *store.Store) *site {
 	s.Handler = Handler(st, func() *service.Config { return &s.cfg }, Options{
 		Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 		Parts: func() []part.Status { return s.parts },
+		Mails: func() map[string]int64 { return map[string]int64{"own": 3, "refused command": 0} },
 	})
 	return s
 }
