@@ -141,7 +141,7 @@ run = "sh built"
 	runGit(t, repo, "commit", "-q", "-m", "base")
 	w.configure("\n[maildir]\npath = \"mail\"\n", "repo", "budget = \"10s\"\n")
 	w.edit("tls = \"none\"\n", "tls = \"none\"\nper_hour = 1000\n")
-	w.edit("authserv_id", "per_author_day = 1000\nauthserv_id")
+	w.edit("authserv_id", "per_author_day = 1000\nstrangers_day = 1000\nauthserv_id")
 	w.edit("project = \"kit\"\n", "project = \"kit\"\nwait = \"1s\"\n")
 	return w
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -67,6 +68,12 @@ func (w *Watcher) decide(ctx context.Context, i int, now time.Time) (told bool, 
 	d.Task.Content = content
 	if old != nil {
 		d.Task.Key = old.Key
+	}
+	if d.Task.State == store.Queued && v.standing != trusted {
+		// Before it is queued: if the process dies in between, one too many counts.
+		if err := w.served(ctx, now); err != nil {
+			return false, err
+		}
 	}
 	t, changed, err := w.st.Decide(ctx, *d)
 	if err == nil && changed {
@@ -167,7 +174,7 @@ func (w *Watcher) decision(ctx context.Context, cfg *service.Config, i int, s *m
 	}
 	d.Supersede, t.Supersedes = older, previous
 	if t.State == store.Queued || t.State == store.Held {
-		if err := w.limit(ctx, cfg, t, replaces, i, f, now); err != nil {
+		if err := w.limit(ctx, cfg, t, replaces, i, f, v.standing, now); err != nil {
 			return nil, err
 		}
 	}
@@ -316,7 +323,7 @@ func (w *Watcher) tasks(ctx context.Context, keys []string) ([]store.Task, error
 
 // limit holds or drops a task when enough was done for its author or in its
 // thread, or when somebody said that the thread is to be left alone.
-func (w *Watcher) limit(ctx context.Context, cfg *service.Config, t *store.Task, replaces []int, i int, f *facts, now time.Time) error {
+func (w *Watcher) limit(ctx context.Context, cfg *service.Config, t *store.Task, replaces []int, i int, f *facts, of standing, now time.Time) error {
 	ignored, answers, err := w.thread(ctx, replaces, i, references(f.head))
 	switch {
 	case err != nil:
@@ -337,7 +344,51 @@ func (w *Watcher) limit(ctx context.Context, cfg *service.Config, t *store.Task,
 			t.State, t.Reason = store.Held, fmt.Sprintf("%d series of %s in 24 hours already", len(list), quoted(t.Author.Email))
 		}
 	}
+	if n := cfg.Policy.StrangersDay; n > 0 && t.State == store.Queued && of != trusted {
+		times, err := w.strangers(ctx, now)
+		if err != nil {
+			return err
+		}
+		if len(times) >= n {
+			t.State, t.Reason = store.Held, fmt.Sprintf("%d series of strangers in 24 hours already", len(times))
+		}
+	}
 	return nil
+}
+
+// strangersName is under which name the store keeps when series of strangers were
+// queued.
+const strangersName = "watch:strangers"
+
+// strangers gives when series of strangers were queued in the last 24 hours, in Unix
+// seconds. They are counted together: a name is easily made up.
+func (w *Watcher) strangers(ctx context.Context, now time.Time) ([]int64, error) {
+	text, err := w.st.Value(ctx, strangersName)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	var times []int64
+	if err := json.Unmarshal([]byte(text), &times); err != nil {
+		return nil, fmt.Errorf("read when strangers were served (%s in the store): %w", strangersName, err)
+	}
+	return slices.DeleteFunc(times, func(at int64) bool {
+		// A clock that was set back must not hold everything.
+		age := now.Sub(time.Unix(at, 0))
+		return age >= 24*time.Hour || age < -time.Minute
+	}), nil
+}
+
+// served keeps that a series of a stranger was queued.
+func (w *Watcher) served(ctx context.Context, now time.Time) error {
+	times, err := w.strangers(ctx, now)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(append(times, now.Unix()))
+	if err != nil {
+		return err
+	}
+	return w.st.SetValue(ctx, strangersName, string(text))
 }
 
 // ignoreName is under which name the store keeps that a thread is to be left alone.

@@ -14,6 +14,7 @@ import (
 	"github.com/emersion/go-msgauth/dkim"
 
 	"patchbench/config/service"
+	"patchbench/store"
 )
 
 func TestPolicy(t *testing.T) {
@@ -157,6 +158,41 @@ func TestLimits(t *testing.T) {
 	x.get(note{id: "b", subject: "[PATCH] b", body: patchText + diff("g", "x")}, note{id: "c", from: "Two <two@trusted.test>", subject: "[PATCH] c", body: patchText + diff("h", "x")})
 	x.step()
 	x.check("the next day, and another author", append(want, "mail b v1 queued: "+trustedDKIM, "mail c v1 queued: "+trustedDKIM)...)
+}
+
+// TestManyNames: somebody who writes under many names is one to the limit for
+// strangers, which takes nothing from those who are trusted.
+func TestManyNames(t *testing.T) {
+	x := newWorld(t)
+	x.cfg.Policy.Strangers, x.cfg.Policy.StrangersDay = service.Run, 3
+	bomb := func(name string) (served, kept int) {
+		for i := range 10 {
+			x.get(note{id: fmt.Sprint(name, i), from: fmt.Sprintf("X <x%d@far.test>", i), forged: i%2 > 0, subject: fmt.Sprintf("[PATCH 1/1] %s %d", name, i), body: patchText + diff(fmt.Sprint(name, i), "x")})
+			x.step()
+		}
+		x.restart()
+		x.wait(time.Minute)
+		for _, line := range x.jobs() {
+			if strings.HasPrefix(line, "mail "+name) && strings.HasSuffix(line, "queued: strangers are served") {
+				served++
+			} else if strings.HasPrefix(line, "mail "+name) && strings.HasSuffix(line, "held: 3 series of strangers in 24 hours already") {
+				kept++
+			}
+		}
+		return served, kept
+	}
+	if served, kept := bomb("a"); served != 3 || kept != 7 {
+		t.Errorf("%d served, %d held, want 3 and 7", served, kept)
+	}
+	x.get(note{id: "true", subject: "[PATCH] true", body: patchText + diff("g", "x")})
+	x.step()
+	if task, err := x.st.TaskByKey(t.Context(), "mail:true@x.test"); err != nil || task.State != store.Queued {
+		t.Errorf("%v: %+v", err, task)
+	}
+	x.now = x.now.Add(24 * time.Hour)
+	if served, kept := bomb("b"); served != 3 || kept != 7 {
+		t.Errorf("a day later %d served, %d held, want 3 and 7", served, kept)
+	}
 }
 
 func TestThreadCap(t *testing.T) {

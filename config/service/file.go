@@ -94,6 +94,7 @@ type filePolicy struct {
 	AuthservID    string        `toml:"authserv_id"`
 	Strangers     string        `toml:"strangers"`
 	PerAuthorDay  int           `toml:"per_author_day"`
+	StrangersDay  int           `toml:"strangers_day"`
 	MaxAge        time.Duration `toml:"max_age"`
 	ThreadCap     int           `toml:"thread_cap"`
 	AutoSubmitted *bool         `toml:"auto_submitted"`

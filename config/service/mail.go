@@ -265,6 +265,7 @@ func (c *checker) policy(f filePolicy) Policy {
 		AuthservID:    f.AuthservID,
 		Strangers:     c.choice(at("strangers"), "policy.strangers", f.Strangers, Hold, Run, Ignore),
 		PerAuthorDay:  between(c, at("per_author_day"), "policy.per_author_day", f.PerAuthorDay, 5, minPerDay, maxPerDay, number),
+		StrangersDay:  between(c, at("strangers_day"), "policy.strangers_day", f.StrangersDay, 20, minPerDay, maxPerDay, number),
 		MaxAge:        between(c, at("max_age"), "policy.max_age", f.MaxAge, 7*day, minAge, maxAge, period),
 		ThreadCap:     between(c, at("thread_cap"), "policy.thread_cap", f.ThreadCap, 10, minThread, maxThread, number),
 		AutoSubmitted: f.AutoSubmitted == nil || *f.AutoSubmitted,

@@ -168,6 +168,7 @@ type Policy struct {
 	AuthservID    string   // whose Authentication-Results are believed; "" nobody's
 	Strangers     string   // Hold, Run or Ignore
 	PerAuthorDay  int      // series evaluated for one author in a day
+	StrangersDay  int      // and, without asking, for all together who are not trusted
 	MaxAge        time.Duration
 	ThreadCap     int  // replies in one thread
 	AutoSubmitted bool // mark replies so that other robots keep quiet

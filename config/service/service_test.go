@@ -75,7 +75,7 @@ func TestLoad(t *testing.T) {
 		}
 		return text
 	}
-	defaults := Policy{Strangers: Hold, PerAuthorDay: 5, MaxAge: 7 * 24 * time.Hour, ThreadCap: 10, AutoSubmitted: true}
+	defaults := Policy{Strangers: Hold, PerAuthorDay: 5, StrangersDay: 20, MaxAge: 7 * 24 * time.Hour, ThreadCap: 10, AutoSubmitted: true}
 
 	t.Run("defaults", func(t *testing.T) {
 		want := &Config{
@@ -120,7 +120,7 @@ func TestLoad(t *testing.T) {
 			}},
 			Policy: Policy{
 				Trusted: []string{"dev@example.org", "@example.com"}, Commands: []string{"maint@example.org"}, OptOut: []string{"no@example.org"},
-				AuthservID: "mx.example.org", Strangers: Ignore, PerAuthorDay: 3, MaxAge: 48 * time.Hour, ThreadCap: 4, VerifyDKIM: true,
+				AuthservID: "mx.example.org", Strangers: Ignore, PerAuthorDay: 3, StrangersDay: 7, MaxAge: 48 * time.Hour, ThreadCap: 4, VerifyDKIM: true,
 			},
 			GitHub: &GitHub{
 				AppID: 17, Key: Secret(strings.TrimSpace(string(contents("key.pem")))), WebhookSecret: "0123456789abcdef0123456789abcdef",

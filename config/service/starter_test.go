@@ -52,6 +52,7 @@ func TestStarter(t *testing.T) {
 			Wait, GiveUp  time.Duration
 			Quiet         bool
 			PerAuthorDay  int
+			StrangersDay  int
 			MaxAge        time.Duration
 			ThreadCap     int
 			AutoSubmitted bool
@@ -62,7 +63,7 @@ func TestStarter(t *testing.T) {
 			p, l := c.Projects[0], c.Lists[0]
 			return defaults{
 				c.IMAP.TLS, c.IMAP.Folder, c.IMAP.AllowPlaintext, p.Budget, p.Margin, p.Class, l.Wait, l.GiveUp, l.Quiet,
-				c.Policy.PerAuthorDay, c.Policy.MaxAge, c.Policy.ThreadCap, c.Policy.AutoSubmitted, c.Policy.VerifyDKIM, c.Worker,
+				c.Policy.PerAuthorDay, c.Policy.StrangersDay, c.Policy.MaxAge, c.Policy.ThreadCap, c.Policy.AutoSubmitted, c.Policy.VerifyDKIM, c.Worker,
 			}
 		}
 		want := of(cfg)
