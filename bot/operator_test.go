@@ -55,7 +55,7 @@ func TestOperator(t *testing.T) {
 		}
 	})
 	t.Run("commands", func(t *testing.T) {
-		commands := regexp.MustCompile("(?m)(?:^ +|`|-- )(bot (?:check|init|jobs|outbox|watch|worker)\\b[^`\n]*)").FindAllStringSubmatch(string(guide), -1)
+		commands := regexp.MustCompile("(?m)(?:^ +|`|-- )((?:bot|pb) (?:check|init|jobs|outbox|watch|worker)\\b[^`|\n]*)").FindAllStringSubmatch(string(guide), -1)
 		if len(commands) < 10 {
 			t.Fatalf("the guide has %d commands", len(commands))
 		}
@@ -73,7 +73,7 @@ func TestOperator(t *testing.T) {
 				args = append(args, "1")
 			case line == "check --repo" || line == "init --repo":
 				args = append(args, ".")
-			case line == "watch --no-worker" || line == "worker":
+			case line == "watch --no-worker" || line == "worker" || strings.HasPrefix(m[1], "pb "):
 				args = append(args, "--config", "bot.toml")
 			}
 			var c command
