@@ -43,7 +43,7 @@ func TestDeathAnywhere(t *testing.T) {
 	}
 	for k := 1; ; k++ {
 		var fault storetest.Fault
-		x := newWorldOn(t, storetest.OpenWrapped(t, empty(t), fault.Wrap))
+		x := newWorldOn(t, storetest.OpenWrapped(t, storetest.SQLite(t), fault.Wrap))
 		ended := 0
 		look := func() {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -125,7 +125,7 @@ func TestTakeIn(t *testing.T) {
 		events: []feed.Event{{Text: "hello"}},
 	}
 	var fault storetest.Fault
-	st := storetest.OpenWrapped(t, empty(t), fault.Wrap)
+	st := storetest.OpenWrapped(t, storetest.SQLite(t), fault.Wrap)
 	var heard []string
 	run := func(ctx context.Context) {
 		t.Helper()

@@ -5,10 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,40 +33,7 @@ const secret = "a secret of the tests"
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	return newWorldOn(t, storetest.OpenURL(t, empty(t)))
-}
-
-// template is the file of an empty store: to make a hundred of them anew takes
-// longer than all else here.
-var template = sync.OnceValues(func() (file []byte, err error) {
-	dir, err := os.MkdirTemp("", "patchbench-watch-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	name := filepath.Join(dir, "bot.db")
-	st, err := store.Open(context.Background(), "sqlite:"+name)
-	if err != nil {
-		return nil, err
-	}
-	if err := st.Close(); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(name)
-})
-
-// empty gives the URL of an empty store.
-func empty(t testing.TB) string {
-	t.Helper()
-	file, err := template()
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(t.TempDir(), "bot.db")
-	if err := os.WriteFile(name, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return "sqlite:" + name
+	return newWorldOn(t, storetest.Open(t))
 }
 
 func newWorldOn(t testing.TB, st *store.Store) *world {
