@@ -36,8 +36,8 @@ type Options struct {
 	Length time.Duration
 	// Gap is the least time between two versions of a series.
 	Gap time.Duration
-	// Orders is when Boss answers a version with a command, if he does; 0: he never
-	// does.
+	// Orders is how long after a version Boss answers with a command, if he does; 0:
+	// he never does.
 	Orders time.Duration
 }
 
@@ -97,6 +97,9 @@ func (l *List) Truth() map[string]store.State {
 	}
 	return truth
 }
+
+// Gap is the least time between two versions of a series.
+func (l *List) Gap() time.Duration { return l.o.Gap }
 
 func (l *List) chance(percent int) bool { return l.rnd.IntN(100) < percent }
 
@@ -200,7 +203,7 @@ func (l *List) series(n int) {
 			made.Judged = store.Incomplete
 		}
 		if l.o.Orders > 0 && (made.Judged == store.Held && l.chance(60) || made.Judged == store.Queued && l.chance(15)) {
-			made.Order, made.Ordered = l.id(), at.Add(l.o.Orders)
+			made.Order, made.Ordered = l.id(), last.Add(l.o.Orders)
 			l.send(Note{ID: made.Order, Re: head, From: "Boss <" + Boss + ">", Subject: "Re: [PATCH] " + topic, Body: "bench: run\n"}, made.Ordered, 0)
 		}
 		l.Versions = append(l.Versions, made)
