@@ -91,6 +91,8 @@ type Open struct {
 	// Needs are the rounds in all that would decide each open step, totals too.
 	Needs  []int
 	Reason string
+	// Metrics are those of the open rows.
+	Metrics []string
 }
 
 var (
@@ -252,6 +254,7 @@ func Compare(versions []bench.Version, samples []bench.Sample, failures []bench.
 		e := &res.Open[at]
 		e.Rounds = min(e.Rounds, c.Rounds)
 		e.Needs = append(e.Needs, needs[i]...)
+		e.Metrics = append(e.Metrics, c.Metric)
 		if need > e.Needed {
 			e.Needed, e.Metric, e.Reason = need, c.Metric, needsText(c.Metric, need)
 		}

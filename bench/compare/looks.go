@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -16,12 +17,31 @@ func Looks() []int { return slices.Clone(defaultLooks) }
 // nil when further rounds are not wanted.
 func (r Result) Needs(b bench.Benchmark) []int {
 	var needs []int
-	wantName, wantParams, _ := strings.Cut(b.Key(), "{")
-	for _, o := range r.Open {
-		name, params, _ := strings.Cut(o.Benchmark, "{")
-		if params == wantParams && (name == wantName || strings.HasPrefix(name, wantName+"/")) {
-			needs = append(needs, o.Needs...)
-		}
+	for o := range r.openOf(b) {
+		needs = append(needs, o.Needs...)
 	}
 	return needs
+}
+
+// Wants says that one of a benchmark's open rows, as for Needs, is of a metric for
+// which is holds.
+func (r Result) Wants(b bench.Benchmark, is func(metric string) bool) bool {
+	for o := range r.openOf(b) {
+		if slices.ContainsFunc(o.Metrics, is) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r Result) openOf(b bench.Benchmark) iter.Seq[Open] {
+	return func(yield func(Open) bool) {
+		wantName, wantParams, _ := strings.Cut(b.Key(), "{")
+		for _, o := range r.Open {
+			name, params, _ := strings.Cut(o.Benchmark, "{")
+			if params == wantParams && (name == wantName || strings.HasPrefix(name, wantName+"/")) && !yield(o) {
+				return
+			}
+		}
+	}
 }

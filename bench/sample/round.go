@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"patchbench/bench"
@@ -75,6 +76,24 @@ func (s *Sampler) Round(ctx context.Context, b int, round int) (Round, error) {
 	s.states[b] = t.st
 	t.out.Working = s.working(t.st)
 	return t.out, nil
+}
+
+// EnoughPeaks says whether the figures of Apart are known well enough of a
+// benchmark. Where they take runs of their own, later rounds do without these, and
+// are half as long. WarmUp comes first.
+func (s *Sampler) EnoughPeaks(b int, enough bool) {
+	if st := s.states[b]; st != nil {
+		st.enough = enough
+	}
+}
+
+// Apart says that a metric is read in runs of their own where peaks are.
+func Apart(metric string) bool {
+	switch strings.TrimPrefix(metric, bench.OfBaseline) {
+	case bench.RSS.Name, bench.Size.Name, bench.Tree.Name, "reads", "writes", instructions:
+		return true
+	}
+	return false
 }
 
 // working is how many versions take part, without the twin.
@@ -160,7 +179,7 @@ func (t *trial) run(ctx context.Context, try int) (again bool, err error) {
 func (t *trial) measure(ctx context.Context, i int) (outcome, error) {
 	trace := t.s.noPeaks == ""
 	o, err := t.s.measure(ctx, i, t.st, trace && !t.st.apart)
-	if err != nil || o.failed != nil || !trace || !t.st.apart {
+	if err != nil || o.failed != nil || !trace || !t.st.apart || t.st.enough {
 		return o, err
 	}
 	p, err := t.s.measure(ctx, i, t.st, true)

@@ -122,8 +122,9 @@ type state struct {
 	// upto is how many rows of the plan can be measured, by slot; 0: the version
 	// takes no part. No slot has more than the base.
 	upto []int
-	// apart says that peaks are read in runs of their own.
-	apart bool
+	// apart says that peaks are read in runs of their own, enough that these are no
+	// longer wanted.
+	apart, enough bool
 	// perf says that instructions are counted where peaks are read: neither the
 	// trace nor the counter changes what a program executes.
 	perf   bool

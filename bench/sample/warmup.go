@@ -29,7 +29,8 @@ type WarmUp struct {
 	// Working is how many versions take part in rounds, without the twin: 0 for
 	// a benchmark that is given up. With fewer than two there is nothing to compare.
 	Working int
-	// Round is how long a round will take, as far as one run can tell.
+	// Round is how long a round will take, as far as one run can tell; half of that
+	// once EnoughPeaks was said, if PeaksApart.
 	Round time.Duration
 	// PeaksApart says that peaks are read in runs of their own, because
 	// following the program's processes takes TraceShare of its wall time, a

@@ -445,6 +445,35 @@ func TestPeaksApart(t *testing.T) {
 			if got := len(pick(r.Samples, "wall")); got != 3 {
 				t.Errorf("%d samples of wall, want 3", got)
 			}
+
+			// Once memory is known well enough, only what costs nothing is read.
+			s.EnoughPeaks(0, true)
+			before = l.runs["0"]
+			if r, err = s.Round(t.Context(), 0, 2); err != nil {
+				t.Fatal(err)
+			}
+			peaks := 3
+			if tt.apart {
+				peaks = 0
+			}
+			if got := l.runs["0"] - before; got != 1 {
+				t.Errorf("base ran %d times in a round without peaks, want once", got)
+			}
+			for _, x := range r.Samples {
+				if tt.apart && Apart(x.Metric) {
+					t.Errorf("a sample of %s in a round without peaks", x.Metric)
+				}
+			}
+			if rss, wall := len(pick(r.Samples, "rss")), len(pick(r.Samples, "wall")); rss != peaks || wall != 3 {
+				t.Errorf("%d samples of rss and %d of wall, want %d and 3", rss, wall, peaks)
+			}
+			s.EnoughPeaks(0, false)
+			if r, err = s.Round(t.Context(), 0, 3); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(pick(r.Samples, "rss")); got != 3 {
+				t.Errorf("%d samples of rss once they are wanted again, want 3", got)
+			}
 		})
 	}
 }

@@ -94,6 +94,8 @@ type course struct {
 	// before is how many rounds the record has that this stretch does not count:
 	// those on fewer versions.
 	before int
+	// apart says that peaks take runs of their own, spared that these are left out.
+	apart, spared bool
 }
 
 // warmUp runs the chosen benchmarks once on every version; it finds what fails,
@@ -122,7 +124,7 @@ func (r *run) warmUp(ctx context.Context, boxes *boxes, chosen []bool) ([]course
 			}
 		}
 		c := &courses[b]
-		c.Weight = bm.Weight
+		c.Weight, c.apart = bm.Weight, w.PeaksApart
 		c.Rounds, c.before = r.had(bm, versions)
 		if w.Working > 1 {
 			c.Cost = max(w.Round, 1)
@@ -189,6 +191,7 @@ func (r *run) rounds(ctx context.Context, boxes *boxes, courses []course) error 
 		feeds := make([]compare.Feed, len(courses))
 		for b := range courses {
 			courses[b].Needs = r.compared.Needs(r.suite.Benchmarks[b])
+			r.sparePeaks(boxes, b, &courses[b])
 			feeds[b] = courses[b].Feed
 		}
 		left := r.timeLeft()
@@ -206,6 +209,25 @@ func (r *run) rounds(ctx context.Context, boxes *boxes, courses []course) error 
 		if r.Rounds > 0 {
 			r.Progress.Done(r.Rounds, "", 0)
 			return nil
+		}
+	}
+}
+
+// sparePeaks leaves out the runs in which a benchmark's peaks are read once no row of
+// them is open. Memory is mostly decided at the first look, cpu time much later.
+func (r *run) sparePeaks(boxes *boxes, b int, c *course) {
+	if !c.apart || r.Rounds > 0 {
+		return
+	}
+	enough := c.Rounds >= r.looks()[0] && !r.compared.Wants(r.suite.Benchmarks[b], sample.Apart)
+	if enough != c.spared {
+		sampler, _ := boxes.of(r.suite.Benchmarks[b])
+		sampler.EnoughPeaks(b, enough)
+		c.spared = enough
+		if enough {
+			c.Cost = max(c.Cost/2, 1)
+		} else {
+			c.Cost *= 2
 		}
 	}
 }
