@@ -60,11 +60,22 @@ func (c *checker) repository(ctx context.Context, a *api.API, repo string, conf 
 	r, err := a.Repo(ctx, repo)
 	do := "check its name, and that the token may read it"
 	if a.IsApp() {
-		do = "install the App on it, with read access to contents and write access to pull requests and checks"
+		do = "install the App on it, with read access to contents and issues, and write access to pull requests and checks"
 	}
 	if err != nil {
 		c.githubFailed(name, do, err)
 		return
+	}
+	if a.IsApp() && c.cfg.GitHub.WebhookSecret != "" {
+		for _, e := range []struct{ event, page, without string }{
+			{"pull_request", "Pull request", "labels and pushes are not seen"},
+			{"issue_comment", "Issue comment", "/bench is not seen"},
+			{"check_run", "Check run", "nobody can ask for a check once more"},
+		} {
+			if !slices.Contains(r.Events, e.event) {
+				c.say(name, Wrong, "subscribe to "+e.page+" on the App's page, under permissions and events", "%s: the webhook is not told of %s: %s", repo, e.event, e.without)
+			}
+		}
 	}
 	got, _, err := r.Repositories.Get(ctx, r.Owner, r.Name)
 	if err != nil {

@@ -1,6 +1,15 @@
 package parts
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,4 +78,49 @@ func TestGitHub(t *testing.T) {
 			t.Errorf("told %q", got)
 		}
 	})
+}
+
+// An App whose webhook is told of less than it needs is told of here: it would be
+// deaf without a word.
+func TestGitHubApp(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pemText := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	const all = `["pull_request","issue_comment","check_run","check_suite"]`
+	for _, test := range []struct {
+		name, events, secret string
+		want                 []string // wrong
+	}{
+		{"all", all, "0123456789abcdef", nil},
+		{"no comments", `["pull_request","check_run"]`, "0123456789abcdef", []string{
+			"wrong github o/kit: the webhook is not told of issue_comment: /bench is not seen", "subscribe to Issue comment on the App's page, under permissions and events"}},
+		{"no webhook", `[]`, "", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			answers := map[string]string{
+				"/app": `{"slug":"bench"}`, "/repos/o/kit/installation": `{"id":5,"events":` + test.events + `}`,
+				"/app/installations/5/access_tokens": fmt.Sprintf(`{"token":"ghs_1","expires_at":%q}`, time.Now().Add(time.Hour).Format(time.RFC3339)),
+				"/repos/o/kit":                       `{"name":"kit"}`, "/repos/o/kit/labels/bench": `{"name":"bench"}`,
+			}
+			hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.WriteString(w, answers[strings.TrimPrefix(r.URL.Path, "/api/v3")])
+			}))
+			defer hub.Close()
+			cfg := least(t)
+			cfg.GitHub = &service.GitHub{AppID: 1, Key: service.Secret(pemText), WebhookSecret: service.Secret(test.secret), BaseURL: hub.URL,
+				Repositories: map[string]service.Repository{"o/kit": {Project: "kit", Label: "bench"}}}
+			var wrong []string
+			got := told(t, cfg, Options{}, "github")
+			for i, line := range got {
+				if strings.HasPrefix(line, "wrong ") {
+					wrong = append(wrong, line, got[i+1])
+				}
+			}
+			if !slices.Equal(wrong, test.want) || !slices.Contains(got, `ok github o/kit: public, label "bench", project kit`) {
+				t.Errorf("told %q, want of what is wrong %q", got, test.want)
+			}
+		})
+	}
 }

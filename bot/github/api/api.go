@@ -64,7 +64,8 @@ type API struct {
 type Repo struct {
 	*github.Client
 	Owner, Name  string
-	Installation int64 // of the App; 0 with a token
+	Installation int64    // of the App; 0 with a token
+	Events       []string // that the App's webhook is told of
 	token        func(context.Context) (string, error)
 }
 
@@ -219,7 +220,7 @@ func (a *API) Repo(ctx context.Context, repo string) (*Repo, error) {
 		}
 		t := ghinstallation.NewFromAppsTransport(apps, in.GetID())
 		t.InstallationTokenOptions = &github.InstallationTokenOptions{Repositories: []string{name}, Permissions: &permissions}
-		r.Client, r.Installation, r.token = a.client(t), in.GetID(), t.Token
+		r.Client, r.Installation, r.Events, r.token = a.client(t), in.GetID(), in.Events, t.Token
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
