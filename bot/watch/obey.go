@@ -270,6 +270,16 @@ func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *s
 		log.Info("command is not understood", "from", g.m.From.Email, "reason", err)
 		return nil
 	}
+	if o.Approve == 0 {
+		unseen, err := w.unseen(ctx, cfg, i, g)
+		if err != nil {
+			return err
+		}
+		if unseen {
+			log.Info("command is not obeyed: a part of the series came in after it", "from", g.m.From.Email)
+			return nil
+		}
+	}
 	switch {
 	case o.Approve != 0 || task.State == store.Held && r.Plain():
 		if o.Approve == 0 {
@@ -352,6 +362,16 @@ func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *s
 		w.o.Log.Info("series is evaluated as a mail asks", "job", t.ID, "series", t.Ref, "from", g.m.From.Email)
 	}
 	return err
+}
+
+// unseen says that a series has parts, of somebody who is not trusted, which came
+// in after the command: who gave it has approved what was there then.
+func (w *Watcher) unseen(ctx context.Context, cfg *service.Config, i int, g giver) (bool, error) {
+	if _, last := w.collector.Index().Waiting(i); !last.After(g.received) {
+		return false, nil
+	}
+	than, err := w.standing(ctx, cfg, i)
+	return than != trusted, err
 }
 
 // classes are the classes of machines that the service file names.

@@ -123,6 +123,30 @@ func TestEarlyCommand(t *testing.T) {
 	x.check("then", `mail a.0 v1 queued: approved by "boss@trusted.test"`)
 }
 
+// TestUnseenParts: what comes after a command was not approved by it.
+func TestUnseenParts(t *testing.T) {
+	for _, args := range []string{"", " base v2"} {
+		x := newWorld(t)
+		all := stranger("a")
+		x.get(all[0], all[1], reply("r", "a.1", "bench: run"+args+"\n"))
+		x.wait(time.Second)
+		x.get(all[2])
+		x.step()
+		x.check("a patch behind the command", "mail a.0 v1 "+held)
+		x.wait(time.Minute)
+		x.get(reply("s", "a.1", "bench: run\n"))
+		x.step()
+		x.check("another command", `mail a.0 v1 queued: approved by "boss@trusted.test"`)
+	}
+	x := newWorld(t)
+	all := posted("b", "PATCH")
+	x.get(all[0], all[1], reply("r", "b.1", "bench: run base v2\n"))
+	x.wait(time.Second)
+	x.get(all[2])
+	x.step()
+	x.check("of a trusted author", "mail b.0 v1 queued: "+trustedDKIM, `run b.0 v1 queued: asked for by "boss@trusted.test"`)
+}
+
 func TestIgnoredThread(t *testing.T) {
 	x := newWorld(t)
 	x.get(posted("a", "PATCH")...)

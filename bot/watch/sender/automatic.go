@@ -28,6 +28,9 @@ func Automatic(m *mbox.Message) string {
 	if isReport(m) {
 		return "a report of a mail server"
 	}
+	if mark := m.Header("X-Patchbench"); len(mark) == 40 {
+		return "a letter of another Patchbench"
+	}
 	for _, name := range []string{"X-Autoreply", "X-Autorespond", "X-Auto-Response-Suppress-Reply", "X-Vacation"} {
 		if m.Header(name) != "" {
 			return name

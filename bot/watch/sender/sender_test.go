@@ -190,6 +190,8 @@ func TestAutomatic(t *testing.T) {
 		{"a list", "Precedence: list", ""},
 		{"junk", "Precedence: junk", "Precedence: junk"},
 		{"vacation", "X-Autoreply: yes", "X-Autoreply"},
+		{"a bot of our kind", "X-Patchbench: 0123456789abcdef0123456789abcdef01234567", "a letter of another Patchbench"},
+		{"who wants no answer", "X-Patchbench: no", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := parse(t, c.header, "From: a@b.test", "", "--b", "", "x", "--b--", "")
