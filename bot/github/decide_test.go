@@ -313,10 +313,21 @@ func TestRerequest(t *testing.T) {
 			w.wantChecks(head, "completed failure, completed success")
 			w.says(p, "**Better.**", "Earlier:", "worse")
 
+			// All checks at once: the event is another.
+			w.event("check_suite", p.RerequestedAll("maintainer", run))
+			w.evaluate("one-improvement")
+			w.wantStates("done done done")
+
+			// Of another App's check run we are told nothing, but if we were: no.
+			other := p.Rerequested("maintainer", run).(map[string]any)
+			other["check_run"].(map[string]any)["app"] = map[string]any{"id": w.hub.AppID + 1}
+			w.event("check_run", other)
+			w.wantStates("done done done")
+
 			// Of a commit that is not the head any more, it is not run.
 			p.Push(w.line("b", 1))
 			w.event("check_run", p.Rerequested("maintainer", run))
-			w.wantStates("done done")
+			w.wantStates("done done done")
 		})
 	}
 }
@@ -491,6 +502,24 @@ func TestRepositoryTakenOut(t *testing.T) {
 	w.wantStates("")
 	if got := w.hub.Requests(); len(got) > 0 {
 		t.Errorf("requests %q", got)
+	}
+}
+
+// A token that has run out is replaced before it is refused.
+func TestTokenRenewed(t *testing.T) {
+	w := newWorld(t)
+	w.hub.Lifetime(45 * time.Second) // less than a minute: no token is used twice
+	p := w.repo.Open("friend", "title", w.line("a", 1))
+	for i := range 3 {
+		w.hub.Advance(time.Minute)
+		w.event("pull_request", p.Changed("opened"))
+		if n := slices.Index(w.hub.Requests(), fmt.Sprintf("POST /app/installations/%d/access_tokens", w.repo.ID)); n < 0 {
+			t.Errorf("event %d: no new token", i)
+		}
+	}
+	w.says(p, "**Queued.**")
+	if strings.Contains(w.log.String(), "401") {
+		t.Error("an old token was used")
 	}
 }
 

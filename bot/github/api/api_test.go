@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
@@ -198,6 +199,48 @@ func TestLimits(t *testing.T) {
 			now = start.Add(c.wait)
 			if err := get(); err != nil || through.asked != 2 {
 				t.Errorf("after it: %v, %d requests", err, through.asked)
+			}
+		})
+	}
+}
+
+// silence answers nothing, or begins an answer and goes on for ever.
+type silence struct{ begins bool }
+
+func (s silence) RoundTrip(req *http.Request) (*http.Response, error) {
+	body := &silentBody{req.Context()}
+	if !s.begins {
+		_, err := body.Read(nil)
+		return nil, err
+	}
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: body, Request: req}, nil
+}
+
+type silentBody struct{ ctx context.Context }
+
+func (b *silentBody) Read([]byte) (int, error) {
+	<-b.ctx.Done()
+	return 0, b.ctx.Err()
+}
+
+func (b *silentBody) Close() error { return nil }
+
+// A GitHub that takes a request and then says nothing is waited for half a minute.
+func TestSilence(t *testing.T) {
+	for _, s := range []silence{{}, {begins: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			a, err := New(service.GitHub{Token: token}, Options{Transport: s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := a.Repo(t.Context(), "o/r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			_, _, err = r.PullRequests.Get(t.Context(), "o", "r", 1)
+			if fault, _ := FaultOf(err); fault != Temporary || time.Since(begin) != timeout {
+				t.Errorf("%+v: %v after %v, want a temporary fault after %v", s, err, time.Since(begin), timeout)
 			}
 		})
 	}

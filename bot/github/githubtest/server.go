@@ -111,6 +111,13 @@ func (s *Server) Revoke() {
 	clear(s.tokens)
 }
 
+// Lifetime says for how long tokens are good that the App gets from now on.
+func (s *Server) Lifetime(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lifetime = d
+}
+
 // Requests are the requests to the API since the last call, as "GET /repos/...".
 func (s *Server) Requests() []string {
 	s.mu.Lock()

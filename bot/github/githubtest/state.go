@@ -254,6 +254,14 @@ func (p *Pull) Said(c *Comment) any {
 	}
 }
 
+// RerequestedAll is the payload of a check_suite event.
+func (p *Pull) RerequestedAll(login string, c Check) any {
+	e := p.Rerequested(login, c).(map[string]any)
+	e["check_suite"] = e["check_run"]
+	delete(e, "check_run")
+	return e
+}
+
 // Rerequested is the payload of a check_run event.
 func (p *Pull) Rerequested(login string, c Check) any {
 	p.r.s.mu.Lock()
