@@ -64,10 +64,20 @@ func (c *Client) Prepare(ctx context.Context, p store.PullPayload) (repo, from, 
 	base, err := mirror.Fetch(ctx, dir, want)
 	if errors.Is(err, mirror.ErrNoBranch) {
 		// A renamed branch takes its pull requests along.
-		if want.Branch, err = c.baseOf(ctx, r, p); err != nil {
+		if _, want.Branch, err = now(ctx, r, p); err != nil {
 			return "", "", "", err
 		}
 		base, err = mirror.Fetch(ctx, dir, want)
+	}
+	if errors.Is(err, mirror.ErrMoved) || errors.Is(err, mirror.ErrNoPull) {
+		// GitHub's git servers come behind what its API says.
+		head, _, ask := now(ctx, r, p)
+		if fault, _ := api.FaultOf(ask); ask != nil && fault != api.Missing {
+			return "", "", "", ask
+		}
+		if head == p.Head {
+			return "", "", "", fmt.Errorf("wait for the head of pull request %s to reach GitHub's git servers: %v", ref(p.Repo, p.Number), err)
+		}
 	}
 	switch {
 	case errors.Is(err, mirror.ErrMoved), errors.Is(err, mirror.ErrNoPull), errors.Is(err, mirror.ErrNoBranch):
@@ -82,13 +92,13 @@ func (c *Client) Prepare(ctx context.Context, p store.PullPayload) (repo, from, 
 	return dir, base, p.Head, nil
 }
 
-// baseOf asks for the base branch as it is called now.
-func (c *Client) baseOf(ctx context.Context, r *api.Repo, p store.PullPayload) (string, error) {
+// now asks for the head and the base branch of a pull request as they are now.
+func now(ctx context.Context, r *api.Repo, p store.PullPayload) (head, base string, err error) {
 	pull, _, err := r.PullRequests.Get(ctx, r.Owner, r.Name, p.Number)
 	if err != nil {
-		return "", fmt.Errorf("ask for the base branch of pull request %s: %w", ref(p.Repo, p.Number), err)
+		return "", "", fmt.Errorf("ask for the head and base of pull request %s: %w", ref(p.Repo, p.Number), err)
 	}
-	return pull.GetBase().GetRef(), nil
+	return pull.GetHead().GetSHA(), pull.GetBase().GetRef(), nil
 }
 
 // measurable looks at the commits before anybody spends an hour on them.

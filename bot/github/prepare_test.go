@@ -150,6 +150,34 @@ func clean(t *testing.T, w *world) {
 	}
 }
 
+// The head is known to the API before git serves it: that passes by itself.
+func TestPrepareBehind(t *testing.T) {
+	githubtest.NeedGit(t)
+	w := newWorld(t)
+	old, head := w.line("a", 1), w.line("b", 2)
+	p := w.repo.Open("author", "t", head)
+	payload := store.PullPayload{Repo: "kit/kit", Number: p.Number, Head: head, BaseRef: "main"}
+	for name, behind := range map[string]func(){
+		"another commit": func() { w.repo.Git.Pull(p.Number, old) },
+		"none yet":       func() { w.repo.Git.DropPull(p.Number) },
+	} {
+		behind()
+		if _, _, _, err := w.c.Prepare(t.Context(), payload); err == nil || errors.Is(err, ErrPull) || errors.Is(err, ErrMoved) {
+			t.Errorf("%s: %v, want an error that passes", name, err)
+		}
+		w.repo.Git.Pull(p.Number, head)
+		if _, _, to, err := w.c.Prepare(t.Context(), payload); err != nil || to != head {
+			t.Errorf("%s, afterwards: %s, %v", name, to, err)
+		}
+	}
+	// One that is not there at all is none to wait for.
+	w.repo.Git.DropPull(p.Number)
+	p.Vanish()
+	if _, _, _, err := w.c.Prepare(t.Context(), payload); !errors.Is(err, ErrPull) {
+		t.Errorf("%v of one that is gone, want an ErrPull", err)
+	}
+}
+
 // What the network does is no fault of the pull request, and over once it works.
 func TestPrepareFaults(t *testing.T) {
 	githubtest.NeedGit(t)

@@ -70,7 +70,7 @@ func TestPull(t *testing.T) {
 	}{
 		"done":       {nil, store.Done, "worse", "evaluation ID", 10 * time.Second},
 		"unusable":   {fmt.Errorf("%w: 4711 commits", github.ErrPull), store.Failed, "4711 commits", "failed: not evaluated: 4711 commits", 10 * time.Second},
-		"moved on":   {fmt.Errorf("fetch: %w", github.ErrMoved), store.Stopped, "fetch: ", "running ", 10 * time.Second},
+		"moved on":   {fmt.Errorf("fetch: %w", github.ErrMoved), store.Stopped, "fetch: ", "failed: fetch: the pull request's head is another commit by now", 10 * time.Second},
 		"no network": {errors.New("no route"), store.Failed, "no route", "failed: no route", 7 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {

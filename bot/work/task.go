@@ -120,8 +120,9 @@ func (j *job) end(ctx context.Context, out *outcome, err, cause error) error {
 	case cause != nil: // the process ends
 		j.log.Info("evaluation handed back, to be continued")
 		return j.settled(j.st.HandBack(ctx, t.ID, t.Fence, 0, "handed back by "+j.name+", which was stopped"))
-	case errors.Is(err, github.ErrMoved): // what replaced it is told of by itself
-		out = &outcome{state: store.Stopped, why: err.Error()}
+	case errors.Is(err, github.ErrMoved):
+		// What replaced it is told of by itself, unless nobody tells the bot of it.
+		out = &outcome{state: store.Stopped, why: err.Error(), notice: j.kind.failed(err.Error())}
 	case !isFinal(err) && t.Attempts < attempts:
 		delay := backoff(t.Attempts)
 		j.log.Warn("evaluation failed; tried again later", "err", err, "delay", delay)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/yuin/goldmark"
@@ -82,6 +83,10 @@ func check(t *testing.T, md string) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	// Such as turns the direction of text, or hides some of it.
+	if i := strings.IndexFunc(md, func(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) }); i >= 0 {
+		t.Errorf("unprintable: %q", md[i:min(i+20, len(md))])
 	}
 	if !strings.HasPrefix(md, Marker+"\n") {
 		t.Errorf("does not begin with the marker: %.60q", md)

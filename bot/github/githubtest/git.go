@@ -96,6 +96,13 @@ func (g *Git) DeleteBranch(name string) {
 // Pull points a pull request's head at a commit.
 func (g *Git) Pull(n int, commit string) { g.set("refs/pull/"+strconv.Itoa(n)+"/head", commit) }
 
+// DropPull takes the reference of a pull request's head away.
+func (g *Git) DropPull(n int) {
+	if err := g.repo.Storer.RemoveReference(plumbing.ReferenceName("refs/pull/" + strconv.Itoa(n) + "/head")); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
 // Tip is the commit of a branch.
 func (g *Git) Tip(branch string) string {
 	ref, err := g.repo.Storer.Reference(plumbing.ReferenceName("refs/heads/" + branch))

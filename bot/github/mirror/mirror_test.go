@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -194,6 +195,35 @@ func TestFetchRefused(t *testing.T) {
 				t.Errorf("%d requests for objects of what is refused", n)
 			}
 		})
+	}
+}
+
+// The token goes to the address that was given, and nowhere that it sends us.
+func TestFetchRedirected(t *testing.T) {
+	w := newWorld(t)
+	one := w.line("main", "a", 1)
+	w.repo.Git.Pull(1, one)
+	var asked, told int
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		asked++
+		if req.Header.Get("Authorization") != "" {
+			told++
+		}
+		rw.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer elsewhere.Close()
+	here := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		// Another name than an address, so that it is another host than ours.
+		http.Redirect(rw, req, strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)+req.URL.RequestURI(), http.StatusMovedPermanently)
+	}))
+	defer here.Close()
+	r := w.request(1, one, "main")
+	r.URL = here.URL + "/kit/kit.git"
+	if base, err := mirror.Fetch(t.Context(), w.dir, r); err == nil || strings.Contains(err.Error(), r.Token) {
+		t.Errorf("%s, %v, want an error without the token", base, err)
+	}
+	if asked == 0 || told > 0 {
+		t.Errorf("%d of %d requests to the other host have the token, want none of at least one", told, asked)
 	}
 }
 
