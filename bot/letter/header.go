@@ -44,13 +44,21 @@ func messageID(o Options) string {
 }
 
 // Ours says that a message is the bot's own: it carries the mark that only the
-// holder of secret can make, or it comes from the address from.
+// holder of secret can make, or it comes from the address from, with +anything in it
+// too.
 func Ours(m *mbox.Message, secret []byte, from string) bool {
-	if a := mbox.ParseAddress(from); a.Email != "" && strings.EqualFold(m.From.Email, a.Email) {
+	if a := mbox.ParseAddress(from); a.Email != "" && strings.EqualFold(untagged(m.From.Email), untagged(a.Email)) {
 		return true
 	}
 	want := keyed(secret, "mark", m.ID)
 	return len(secret) > 0 && m.ID != "" && hmac.Equal([]byte(m.Header(markField)), []byte(want))
+}
+
+// untagged is an address without what stands behind a + in its local part.
+func untagged(address string) string {
+	local, domain, _ := strings.Cut(address, "@")
+	local, _, _ = strings.Cut(local, "+")
+	return local + "@" + domain
 }
 
 // header gives the fields of a letter in their order.

@@ -363,6 +363,8 @@ func TestOurs(t *testing.T) {
 		"as sent":               {string(l.Body), true},
 		"munged by the list":    {"From: Patchbench via kit <kit@lists.example.org>\r\n" + string(l.Body[bytes.IndexByte(l.Body, '\n')+1:]), true},
 		"by sender alone":       {"From: BENCH@example.org\r\nMessage-ID: <x@y>\r\n\r\n", true},
+		"with a tag":            {"From: bench+bounces@example.org\r\nMessage-ID: <x@y>\r\n\r\n", true},
+		"a name that begins so": {"From: benches@example.org\r\nMessage-ID: <x@y>\r\n\r\n", false},
 		"a foreign mail":        {"From: a@b\r\nMessage-ID: <x@y>\r\n\r\n", false},
 		"a mark without an id":  {"From: a@b\r\nX-Patchbench: " + mark + "\r\n\r\n", false},
 		"a mark copied":         {"From: a@b\r\nMessage-ID: <x@y>\r\nX-Patchbench: " + mark + "\r\n\r\n", false},

@@ -45,7 +45,7 @@ func judge(cfg *service.Config, s *mbox.Series, f *facts, now time.Time) verdict
 		return no("From is not one address: it cannot be answered")
 	case !dotAtom(f.author.Email):
 		return no("the sender's address %s cannot be answered", quoted(f.author.Email))
-	case slices.ContainsFunc(lists, func(l *service.List) bool { return strings.EqualFold(l.Address, f.author.Email) }):
+	case slices.ContainsFunc(cfg.Lists, func(l service.List) bool { return strings.EqualFold(l.Address, f.author.Email) }):
 		return no("the list does not tell who sent it")
 	case listed(cfg.Policy.OptOut, f.author.Email):
 		return no("its author wants no answers")

@@ -73,12 +73,15 @@ func TestPolicy(t *testing.T) {
 		{"Reply-To elsewhere", one(header("Reply-To: victim@far.test\n")), nil, queued},
 		{"the list in From", one(from("One via dev <dev@lists.test>"), header("Reply-To: One <one@trusted.test>\n")), nil, `held: "one@trusted.test" is trusted, but somebody else sent a part of it: dev@lists.test`},
 		{"the list in From and nobody else", one(from("One via dev <dev@lists.test>")), nil, "ignored: the list does not tell who sent it"},
+		{"another list in From", one(from("Tool <tool@lists.test>")), nil, "ignored: the list does not tell who sent it"},
+		{"the list in From and in Reply-To", one(from("One via dev <dev@lists.test>"), header("Reply-To: tool@lists.test\n")), nil, "ignored: the list does not tell who sent it"},
 		{"the list in From is trusted", one(from("One via dev <dev@lists.test>"), header("Reply-To: One <one@far.test>\n")),
 			func(c *service.Config) { c.Policy.Trusted = []string{"dev@lists.test"} }, "queued: its author is trusted: DKIM of lists.test, by mx.test"},
 		{"X-Original-From of anybody", one(header("X-Original-From: Victim <victim@far.test>\n")), nil, queued},
 		{"a local part that cannot be written", one(from(`"a b"@trusted.test`)), nil, "ignored: From is not one address: it cannot be answered"},
 		{"an address that cannot be written", one(from("One <one@localhost>")), nil, `ignored: the sender's address "one@localhost" cannot be answered`},
 		{"our own", one(from("Patchbench <bench@bot.test>")), nil, ""},
+		{"our own with a tag", one(from("Patchbench <bench+x@bot.test>")), nil, ""},
 		{"two in From", one(from("One <one@trusted.test>, Two <two@trusted.test>")), nil, "ignored: From is not one address: it cannot be answered"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
