@@ -31,6 +31,7 @@ import (
 
 	"patchbench/bot/eval"
 	"patchbench/bot/work/slot"
+	"patchbench/bot/workfolder"
 	"patchbench/config/service"
 	"patchbench/store"
 )
@@ -186,6 +187,9 @@ func (w *Worker) takeUp(ctx context.Context) (err error) {
 	}()
 	if err != nil {
 		return err
+	}
+	for _, s := range free {
+		workfolder.Sweep(s.Folder) // it may be long until somebody evaluates there
 	}
 	running, err := w.st.Tasks(ctx, store.TaskFilter{States: []store.State{store.Running}, Limit: 1000})
 	if err != nil {

@@ -48,7 +48,7 @@ func New(parent string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	sweep(parent)
+	Sweep(parent)
 	f, err := create(parent)
 	if err != nil {
 		return nil, fmt.Errorf("no folder for checkouts and builds: %w", err)
@@ -145,11 +145,11 @@ func removeWork(parent, dir *os.File, name string) {
 	_ = unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR) // all that was large is gone
 }
 
-// sweep removes the folders whose bot is gone. What cannot be removed will be
+// Sweep removes the folders whose bot is gone. What cannot be removed will be
 // tried again. Everyone may make folders beside ours, with whatever in them:
 // only a folder that this user owns and nobody else can write to, with nothing
 // in it but work and a lock with our text, is one of ours.
-func sweep(parent string) {
+func Sweep(parent string) {
 	at, err := openFolder(unix.AT_FDCWD, parent, unix.O_RDONLY)
 	if err != nil {
 		return

@@ -210,7 +210,7 @@ func TestRemovalCutShort(t *testing.T) {
 	if err := unix.Unmount(mount, 0); err != nil {
 		t.Fatal(err)
 	}
-	sweep(parent)
+	Sweep(parent)
 	if exists(w.Dir) {
 		t.Error("was not removed later")
 	}
