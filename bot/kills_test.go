@@ -85,7 +85,7 @@ state = "state"
 name = "kit"
 repo = "repo"
 branch = "main"
-budget = "1s"
+budget = "4s"
 [maildir]
 path = "mail"
 [smtp]
@@ -134,7 +134,7 @@ slots = 3
 }
 
 // makeProject makes the repository that all patches apply to. Most of its files
-// are in no build: such patches are evaluated without rounds. Five folders are.
+// are in no build: such patches are evaluated without rounds. Three folders are.
 func (d *day) makeProject() {
 	d.t.Helper()
 	repo := filepath.Join(d.dir, "repo")
@@ -150,7 +150,7 @@ func (d *day) makeProject() {
 	write(d.t, filepath.Join(repo, "work.sh"), "if grep -q slow built; then sleep 1000; fi\ncat built\n")
 	write(d.t, filepath.Join(repo, ".patchbench.toml"), `
 [build]
-run = "cat part[0-4]/*.c > built"
+run = "cat part[0-2]/*.c > built"
 keep = ["built"]
 [[benchmark]]
 name = "read"
@@ -216,8 +216,12 @@ func (d *day) serve() (address string) {
 	v := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
 		s := &daySession{d: d, conn: c}
 		d.mu.Lock()
-		if d.transfers++; d.rough && d.transfers%5 == 2 {
-			s.ill = []string{"text", "connect", "later", "data", "text"}[d.transfers/5%5]
+		if d.transfers++; d.rough {
+			// At first one after the other: a letter that is put off waits a minute.
+			s.ill = map[int]string{2: "text", 3: "later", 4: "connect"}[d.transfers]
+			if d.transfers%12 == 11 {
+				s.ill = []string{"data", "text", "later"}[d.transfers/12%3]
+			}
 		}
 		d.mu.Unlock()
 		return s, s.step("connect")
@@ -363,7 +367,7 @@ func (d *day) unsent() string {
 // bot has died several times has to wait.
 func (d *day) await(what string, open func() string) {
 	d.t.Helper()
-	deadline := time.After(100 * time.Second)
+	deadline := time.After(20 * time.Minute)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -382,7 +386,7 @@ func (d *day) await(what string, open func() string) {
 
 // disturb kills the bot at a random moment of what it does, and starts it again.
 func (d *day) disturb() {
-	lines := int64(1 + d.rnd.IntN(30))
+	lines, more := int64(1+d.rnd.IntN(30)), d.rnd.IntN(800)
 	if d.rnd.IntN(3) == 0 { // at a step of the mail server
 		lines = 1000
 		d.mu.Lock()
@@ -401,7 +405,9 @@ func (d *day) disturb() {
 		}
 		now := d.life.lines.Load()
 		if now >= lines {
-			break
+			if more--; more < 0 {
+				break
+			}
 		}
 		if now != before {
 			quiet, before = 0, now

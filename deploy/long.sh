@@ -9,3 +9,4 @@ PATCHBENCH_LONG=apply go test -count=1 -timeout 60m -v -run TestApplyCases ./bot
 PATCHBENCH_APPLY_HISTORIES=200 go test -count=1 -timeout 60m -run TestAgainstGitAm ./mbox/tree
 PATCHBENCH_LONG=accounting go test -count=1 -timeout 60m -v -run TestAccountingExact ./bot
 PATCHBENCH_LONG=watch go test -count=1 -timeout 60m -v -run 'TestMonth|TestDeathAnywhere' ./bot/watch
+PATCHBENCH_LONG=kills go test -count=1 -timeout 60m -v -run TestManyKills ./bot
