@@ -366,7 +366,7 @@ func TestPoll(t *testing.T) {
 	w.wantStates("")
 	w.hub.Requests()
 	w.c.Poll(t.Context())
-	if got, want := w.hub.Requests(), []string{"GET /repos/kit/kit/pulls", "GET /repos/kit/kit/issues/comments"}; !slices.Equal(got, want) {
+	if got, want := w.hub.Requests(), []string{"GET /repos/kit/kit/pulls, not modified", "GET /repos/kit/kit/issues/comments, not modified"}; !slices.Equal(got, want) {
 		t.Errorf("requests %q, want %q", got, want)
 	}
 	// An old comment that is edited is none that was written now.

@@ -118,7 +118,8 @@ func (s *Server) Lifetime(d time.Duration) {
 	s.lifetime = d
 }
 
-// Requests are the requests to the API since the last call, as "GET /repos/...".
+// Requests are the requests to the API since the last call, as "GET /repos/...";
+// what nothing was sent for, as its tag was still good, ends with ", not modified".
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,6 +181,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		tag := fmt.Sprintf(`W/"%x"`, sha256.Sum256(body))
 		w.Header().Set("ETag", tag)
 		if req.Header.Get("If-None-Match") == tag {
+			s.requests[len(s.requests)-1] += ", not modified"
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
