@@ -23,8 +23,8 @@ func (s *Store) Claim(ctx context.Context, id int64, worker string, lease time.D
 			UPDATE tasks SET state = 'running', worker = $2, lease = $3, started = $4, ended = '', reason = '', progress = '',
 				fence = fence + 1, attempts = attempts + CASE state WHEN 'running' THEN 0 ELSE 1 END,
 				deaths = deaths + CASE state WHEN 'running' THEN 1 ELSE 0 END
-			WHERE id = $1 AND (state = 'queued' AND due <= $4 OR state = 'running' AND lease < $4)`,
-			id, db.Text(worker), db.Time(now.Add(lease)), db.Time(now))
+			WHERE id = $1 AND (state = 'queued' AND (due <= $4 OR due > $5) OR state = 'running' AND (lease < $4 OR lease > $5))`,
+			id, db.Text(worker), db.Time(now.Add(lease)), db.Time(now), db.Time(now.Add(far)))
 		if err != nil {
 			return err
 		}

@@ -206,9 +206,9 @@ func (s *Store) Requeue(ctx context.Context, now time.Time) ([]int64, error) {
 		}, `
 			SELECT t.id, t.job, t.class, t.state, coalesce(j.state IN ('running', 'retryable'), FALSE)
 			FROM tasks AS t LEFT JOIN river_job AS j ON j.id = t.job
-			WHERE (t.state = 'running' AND t.lease < $1 OR t.state = 'queued' AND t.due <= $1)
+			WHERE (t.state = 'running' AND (t.lease < $1 OR t.lease > $2) OR t.state = 'queued' AND (t.due <= $1 OR t.due > $2))
 				AND (j.id IS NULL OR j.state NOT IN ('available', 'scheduled', 'pending'))
-			ORDER BY t.id`, db.Time(now))
+			ORDER BY t.id`, db.Time(now), db.Time(now.Add(far)))
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	neturl "net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -392,6 +393,50 @@ func TestDiskFull(t *testing.T) {
 	}
 	if mails, err := s.MailsByKey(ctx, "large"); err != nil || len(mails) != 1 {
 		t.Errorf("%d mails, %v", len(mails), err)
+	}
+}
+
+// A clock that was ahead and was set back puts nothing off for as long as it was
+// ahead.
+func TestClockSetBack(t *testing.T) { storetest.Each(t, testClockSetBack) }
+
+func testClockSetBack(t *testing.T, s *store.Store) {
+	ctx := t.Context()
+	c := at(s)
+	c.Time = noon.AddDate(1, 0, 0)
+	waiting := decide(t, s, store.Task{Key: "waiting", State: store.Queued}).ID
+	lost := decide(t, s, store.Task{Key: "lost", State: store.Queued}).ID
+	for _, id := range []int64{waiting, lost} {
+		if _, err := s.Claim(ctx, id, "w", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.HandBack(ctx, waiting, 1, time.Minute, "mirror is away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(ctx, note("l")); err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.NextLetter(ctx, c.Time)
+	if err != nil || l == nil {
+		t.Fatal(l, err)
+	}
+	l.State, l.Next = store.LetterQueued, c.Time.Add(time.Hour)
+	if err := s.Settle(ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	c.Time = noon
+	ids, err := s.Requeue(ctx, noon)
+	if err != nil || !slices.Contains(ids, waiting) {
+		t.Errorf("queued again: %v, %v; want %d", ids, err, waiting)
+	}
+	for _, id := range []int64{waiting, lost} {
+		if _, err := s.Claim(ctx, id, "w", time.Minute); err != nil {
+			t.Errorf("task %d: %v", id, err)
+		}
+	}
+	if l, err := s.NextLetter(ctx, noon); err != nil || l == nil {
+		t.Errorf("letter %v, %v", l, err)
 	}
 }
 

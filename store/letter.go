@@ -217,8 +217,8 @@ func (s *Store) NextLetter(ctx context.Context, now time.Time) (*Letter, error) 
 	var body []byte
 	l, err := scanLetter(s.db.QueryRowContext(ctx, `
 		UPDATE letters SET state = 'sending', attempts = attempts + 1, started = $1
-		WHERE id = (SELECT id FROM letters WHERE state = 'queued' AND next <= $1 ORDER BY next, id LIMIT 1`+s.db.SkipLocked+`)
-		RETURNING `+letterColumns+`, body`, db.Time(now)), &body)
+		WHERE id = (SELECT id FROM letters WHERE state = 'queued' AND (next <= $1 OR next > $2) ORDER BY next, id LIMIT 1`+s.db.SkipLocked+`)
+		RETURNING `+letterColumns+`, body`, db.Time(now), db.Time(now.Add(far))), &body)
 	there, err := found(err)
 	if err != nil {
 		return nil, s.fail("take a letter to send", err)

@@ -62,9 +62,9 @@ func (s *Store) NextNotice(ctx context.Context, now time.Time) (*Notice, error) 
 	err := s.db.QueryRowContext(ctx, `
 		UPDATE notices SET next = $2, attempts = attempts + 1, lent = lent + 1
 		WHERE (repo, number) = (
-			SELECT repo, number FROM notices WHERE sent < seq AND next <= $1 ORDER BY next, repo, number LIMIT 1`+s.db.SkipLocked+`)
+			SELECT repo, number FROM notices WHERE sent < seq AND (next <= $1 OR next > $3) ORDER BY next, repo, number LIMIT 1`+s.db.SkipLocked+`)
 		RETURNING repo, number, head, comment, check_run, seq, sent, lent, comment_id, check_id, check_head, next, attempts, reason`,
-		db.Time(now), db.Time(now.Add(lent))).
+		db.Time(now), db.Time(now.Add(lent)), db.Time(now.Add(far))).
 		Scan(&n.Repo, &n.Number, &n.Head, &n.Comment, &n.Check, &n.Seq, &n.Sent, &n.Lent, &n.CommentID, &n.CheckID, &n.CheckHead, &next, &n.Attempts, &n.Reason)
 	there, err := found(err)
 	if err == nil && there {

@@ -59,6 +59,10 @@ type Task struct {
 	Supersedes string // key of an older task
 }
 
+// far is further ahead than anything is put off to: a time behind it was kept by a
+// clock that has been set back since, and must not be waited for.
+const far = 24 * time.Hour
+
 // The kinds of tasks.
 const (
 	KindMail = "mail"
