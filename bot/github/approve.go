@@ -1,0 +1,142 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-github/v62/github"
+
+	"patchbench/bot/github/api"
+)
+
+// goneSince is when the head was first seen as it is and its fork gone, by
+// GitHub's clock, which says that it is now: nobody has pushed to it since.
+func (c *Client) goneSince(ctx context.Context, p *pull, now string) (time.Time, error) {
+	name := "github:gone:" + p.ref()
+	text, err := c.st.Value(ctx, name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	head, at, _ := strings.Cut(text, " ")
+	if seen, err := http.ParseTime(at); err == nil && head == p.head() {
+		return seen, nil
+	}
+	seen, err := http.ParseTime(now)
+	if err != nil {
+		return seen, fmt.Errorf("read pull request %s: the answer says no time: %w", p.ref(), err)
+	}
+	return seen, c.st.SetValue(ctx, name, p.head()+" "+now)
+}
+
+// approved says why the head may run without a command, "" if it may not.
+func (c *Client) approved(ctx context.Context, p *pull) (why string, err error) {
+	if p.trusted() {
+		return "its author is trusted", nil
+	}
+	if p.set.Label == "" || !slices.ContainsFunc(p.Labels, func(l *github.Label) bool { return strings.EqualFold(l.GetName(), p.set.Label) }) {
+		return "", nil
+	}
+	who, at, err := c.labelled(ctx, p)
+	if err != nil || at.IsZero() {
+		return "", err
+	}
+	if p.pushedSince(at) {
+		c.o.Log.Info("github: pushed after the label", "pull", p.ref(), "head", p.head())
+		return "", nil
+	}
+	return "labelled by " + who, nil
+}
+
+// trusted says whether all who can push to the branch are trusted: anybody can
+// open a pull request from anybody's fork, and what is pushed there is its head.
+func (p *pull) trusted() bool {
+	in := func(login string) bool {
+		return slices.ContainsFunc(p.set.Trusted, func(t string) bool { return strings.EqualFold(t, login) })
+	}
+	author, owner := p.GetUser().GetLogin(), p.GetHead().GetUser().GetLogin()
+	return in(author) && (p.own() || strings.EqualFold(owner, author) || in(owner))
+}
+
+// own says whether the branch is one of the repository itself.
+func (p *pull) own() bool {
+	id := p.GetHead().GetRepo().GetID()
+	return id != 0 && id == p.GetBase().GetRepo().GetID()
+}
+
+// maxPages bounds how far back a list is read.
+const maxPages = 30
+
+// labelled tells who put the label on last, and when; zero if that is not known.
+func (c *Client) labelled(ctx context.Context, p *pull) (who string, at time.Time, err error) {
+	opts := &github.ListOptions{PerPage: 100}
+	for range maxPages {
+		events, res, err := p.client.Issues.ListIssueEvents(ctx, p.client.Owner, p.client.Name, p.GetNumber(), opts)
+		if err != nil {
+			return "", at, fmt.Errorf("list the events of pull request %s: %w", p.ref(), err)
+		}
+		for _, e := range events {
+			if e.GetEvent() == "labeled" && strings.EqualFold(e.GetLabel().GetName(), p.set.Label) && !e.GetCreatedAt().Before(at) {
+				who, at = e.GetActor().GetLogin(), e.GetCreatedAt().Time
+			}
+		}
+		if res.NextPage == 0 {
+			break
+		}
+		opts.Page = res.NextPage
+	}
+	return who, at, nil
+}
+
+// pushedSince says whether the head may have come after a time. Who can push to
+// the repository itself could have approved as well.
+func (p *pull) pushedSince(at time.Time) bool {
+	from := p.GetHead().GetRepo()
+	switch {
+	case from == nil:
+		return !p.gone.Before(at)
+	case p.own():
+		return false
+	}
+	return from.PushedAt == nil || !from.GetPushedAt().Before(at)
+}
+
+// refusedFor is how long somebody who has no write access is not looked up
+// again: each time costs of GitHub's limit, and anybody can comment.
+const refusedFor = time.Minute
+
+func (c *Client) wasRefused(h hint) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.refused[h.Repo+" "+h.Login]
+	return ok && c.o.Now().Sub(at) < refusedFor
+}
+
+func (c *Client) refuse(repo, login string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.o.Now()
+	maps.DeleteFunc(c.refused, func(_ string, at time.Time) bool { return now.Sub(at) >= refusedFor })
+	c.refused[repo+" "+login] = now
+}
+
+// mayWrite asks GitHub whether somebody has write access.
+func (c *Client) mayWrite(ctx context.Context, p *pull, login string) (bool, error) {
+	if !isLogin(login) {
+		return false, nil
+	}
+	level, _, err := p.client.Repositories.GetPermissionLevel(ctx, p.client.Owner, p.client.Name, login)
+	if fault, _ := api.FaultOf(err); err != nil && fault != api.Missing {
+		return false, fmt.Errorf("ask for the rights of %s on %s: %w", login, p.repo, err)
+	}
+	// Nobody is told of who is not there.
+	may := err == nil && (level.GetPermission() == "write" || level.GetPermission() == "admin")
+	if !may {
+		c.refuse(p.repo, login)
+	}
+	return may, nil
+}
