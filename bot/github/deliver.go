@@ -96,9 +96,9 @@ func (c *Client) Deliver(ctx context.Context, n *store.Notice) error {
 	case fault == api.None && !again.IsZero():
 		n.Attempts, n.Next = max(n.Attempts-1, 0), again
 		return nil
-	case fault == api.None, fault == api.Refused:
+	case fault == api.None, errors.As(err, new(*lockedError)) && fault == api.Refused:
 		give = 0
-	case fault == api.Missing:
+	case fault == api.Missing, fault == api.Refused:
 		give = maxMissing
 	case fault == api.Limited:
 		n.Attempts, n.Next = max(n.Attempts-1, 0), until

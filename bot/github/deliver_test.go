@@ -143,6 +143,36 @@ func TestAnotherName(t *testing.T) {
 	}
 }
 
+// What is refused is tried twice more, as GitHub also refuses what comes too
+// quickly; then it is given up, and the check run is there all the same.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		times int
+		says  string
+		tries int // at least one of them in vain
+	}{{1, "**Better.**", 2}, {2, "**Better.**", 3}, {9, "**Queued.**", 3}} {
+		w, p := started(t)
+		task, payload := w.claim()
+		w.hub.Requests()
+		w.hub.Fail(githubtest.Fault{Method: "PATCH", Path: "/issues/comments/", Status: 422, Times: c.times})
+		if err := w.finish(task, payload, cases.All["one-improvement"]()); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+		w.says(p, c.says)
+		w.wantChecks(p.Head(), "completed success")
+		tries := 0
+		for _, r := range w.hub.Requests() {
+			if strings.HasPrefix(r, "PATCH /repos/kit/kit/issues/comments/") {
+				tries++
+			}
+		}
+		if tries != c.tries {
+			t.Errorf("refused %d times: %d tries, want %d", c.times, tries, c.tries)
+		}
+	}
+}
+
 // Progress is told now and then, not each time.
 func TestProgressIsPaced(t *testing.T) {
 	w, p := started(t)

@@ -178,8 +178,8 @@ func (q *queue) settle(ctx context.Context, h hint, again bool) error {
 	return q.keep(ctx, list)
 }
 
-// How often a hint is tried when GitHub cannot tell, or does not show us what it
-// is about; and the pause before that.
+// How often a hint is tried when GitHub cannot tell, and when it refuses to or
+// does not show us what it is about; and the pause before that.
 const (
 	maxAttempts     = 40
 	maxMissing      = 3
@@ -224,10 +224,8 @@ func (c *Client) WorkOff(ctx context.Context) error {
 		case api.Limited:
 			h.Attempts--
 			h.Next = until
-		case api.Missing:
+		case api.Missing, api.Refused:
 			give = maxMissing
-		case api.Refused:
-			give = 1
 		}
 		c.forget(h.Repo, fault)
 		if fault != api.None && fault != api.Limited {
