@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -420,8 +419,8 @@ func (d *day) disturb() {
 	d.start()
 }
 
-// run has the day's mail come in, and kills the bot so often meanwhile.
-func (d *day) run(kills int) {
+// begin starts the bot and has it answer a first patch.
+func (d *day) begin() {
 	d.t.Helper()
 	d.start()
 	source := "maildir:" + filepath.Join(d.dir, "mail")
@@ -440,6 +439,41 @@ func (d *day) run(kills int) {
 		}
 		return ""
 	})
+}
+
+// finish waits until all is seen to, and tells the bot to end. last is the head of
+// what came in last.
+func (d *day) finish(last string) {
+	d.t.Helper()
+	d.await("the end of the day", func() string {
+		tasks, err := d.st.Tasks(d.t.Context(), store.TaskFilter{States: []store.State{store.Queued, store.Running}})
+		if err != nil || len(tasks) > 0 {
+			return fmt.Sprintf("%d tasks go on, %v", len(tasks), err)
+		}
+		if task, err := d.st.TaskByKey(d.t.Context(), "mail:"+last+"@"+traffic.Domain); err != nil || task.State != store.Done {
+			return fmt.Sprintf("the last one is not done: %v", err)
+		}
+		d.mu.Lock()
+		mails := d.mails
+		d.mu.Unlock()
+		if n := d.taken(); n != mails {
+			return fmt.Sprintf("%d mails in the record, %d in the mailbox", n, mails)
+		}
+		return d.unsent()
+	})
+	if err := d.life.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		d.t.Fatal(err)
+	}
+	<-d.life.ended
+	if status := d.life.cmd.ProcessState.ExitCode(); status != 0 {
+		d.t.Errorf("told to end, the bot gave status %d", status)
+	}
+}
+
+// run has the day's mail come in, and kills the bot so often meanwhile.
+func (d *day) run(kills int) {
+	d.t.Helper()
+	d.begin()
 	d.post(slowHead, "PATCH", "slow: begin", "slow")
 	// Within a wave no series gets a second version, or an order: what comes of
 	// each does not depend on how quick the bot is.
@@ -467,34 +501,12 @@ func (d *day) run(kills int) {
 		d.await("all to be seen to", func() string { return d.open(end) })
 	}
 	d.post(quickHead, "PATCH v2", "slow: begin", "quick")
-	d.await("the end of the day", func() string {
-		tasks, err := d.st.Tasks(d.t.Context(), store.TaskFilter{States: []store.State{store.Queued, store.Running}})
-		if err != nil || len(tasks) > 0 {
-			return fmt.Sprintf("%d tasks go on, %v", len(tasks), err)
-		}
-		if task, err := d.st.TaskByKey(d.t.Context(), "mail:"+quickHead+"@"+traffic.Domain); err != nil || task.State != store.Done {
-			return fmt.Sprintf("the last one is not done: %v", err)
-		}
-		d.mu.Lock()
-		mails := d.mails
-		d.mu.Unlock()
-		if n := d.taken(); n != mails {
-			return fmt.Sprintf("%d mails in the record, %d in the mailbox", n, mails)
-		}
-		return cmp.Or(d.open(end(d.list)), d.unsent())
-	})
-	if err := d.life.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		d.t.Fatal(err)
-	}
-	<-d.life.ended
-	if status := d.life.cmd.ProcessState.ExitCode(); status != 0 {
-		d.t.Errorf("told to end, the bot gave status %d", status)
+	d.finish(quickHead)
+	if text := d.open(d.list.Mails[len(d.list.Mails)-1].At); text != "" {
+		d.t.Error(text)
 	}
 	d.t.Logf("%d mails in %d waves, %d lives, %d transfers, %d replies", d.mails, waves, d.lives, d.transfers, len(d.replies))
 }
-
-// end is when the last mail came in.
-func end(l *traffic.List) time.Time { return l.Mails[len(l.Mails)-1].At }
 
 // tasks gives the states of all tasks by key; that of the slow one may be that the bot
 // died of it too often.
@@ -557,13 +569,8 @@ func (d *day) check() {
 	if err != nil || len(letters) != evaluations || slices.ContainsFunc(letters, func(l store.Letter) bool { return l.State != store.LetterSent }) {
 		d.t.Errorf("%d letters (%v), want %d, all sent", len(letters), err, evaluations)
 	}
-	db, err := sql.Open("sqlite", filepath.Join(d.dir, "state/bot.db"))
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer db.Close()
 	var verdict string
-	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
+	if err := d.openFile().QueryRowContext(ctx, "PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
 		d.t.Errorf("the record: %s, %v", verdict, err)
 	}
 	if left := processesWith(d.t, d.dir); len(left) > 0 {
@@ -572,6 +579,18 @@ func (d *day) check() {
 	if left, err := filepath.Glob(filepath.Join(d.dir, "state/work/*/patchbench-work-*")); err != nil || len(left) > 0 {
 		d.t.Errorf("work folders are left: %q, %v", left, err)
 	}
+}
+
+// openFile opens the record's file itself.
+func (d *day) openFile() *sql.DB {
+	d.t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(d.dir, "state/bot.db"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	db.SetMaxIdleConns(0) // none stays open
+	d.t.Cleanup(func() { db.Close() })
+	return db
 }
 
 // taken counts the mails in the record.
@@ -632,5 +651,51 @@ func TestManyKills(t *testing.T) {
 	}
 	if d := gocmp.Diff(calm.copies, killed.copies); d != "" {
 		t.Errorf("recipients (-undisturbed +killed):\n%s", d)
+	}
+}
+
+// A record that was restored from an older copy lacks mails, tasks and letters: the
+// mails are taken in again, and what was sent is not sent again.
+func TestRestoredBackup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the bot that it builds has no race detector")
+	}
+	for _, tool := range []string{"git", "sh", "bwrap"} {
+		needTool(t, tool)
+	}
+	d := newDay(t, buildBot(t), nil, 1, false)
+	d.begin()
+	d.finish("first")
+	backup := filepath.Join(d.dir, "backup.db")
+	if _, err := d.openFile().ExecContext(t.Context(), "VACUUM INTO '"+backup+"'"); err != nil {
+		t.Fatal(err)
+	}
+	d.start()
+	d.post("second", "PATCH", "second of all", "second")
+	d.finish("second")
+	if err := d.st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(d.dir, "state/bot.db")
+	for _, more := range []string{"-wal", "-shm"} {
+		if err := os.Remove(file + more); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(backup, file); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if d.st, err = store.Open(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	d.start()
+	d.finish("second")
+	d.start()
+	d.post("third", "PATCH", "third of all", "third")
+	d.finish("third")
+	d.check()
+	if len(d.replies) != 3 || d.transfers != 3 {
+		t.Errorf("%d replies in %d transfers, want 3", len(d.replies), d.transfers)
 	}
 }
