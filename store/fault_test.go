@@ -171,8 +171,11 @@ func testCutShort(t *testing.T, url string) {
 		if before == after && step.name != "settle it" {
 			t.Fatalf("%s: nothing happened", step.name)
 		}
-		cut := 0
-		for point := range points {
+		cut, stride := 0, 1
+		if testing.Short() {
+			stride = 3
+		}
+		for point := 0; point < points; point += stride {
 			if got := prepare(); stripIDs(got) != stripIDs(before) {
 				t.Fatalf("%s: prepared again (-before +now):\n%s", step.name, cmp.Diff(before, got))
 			}
