@@ -18,6 +18,7 @@ func TestCheck(t *testing.T) {
 		{name: "well"},
 		{name: "well, logged in", user: "bench"},
 		{name: "password", user: "bench", faults: faults{auth: answer(535, "who are you")}, want: "authenticate: SMTP error 535: who are you", refused: true},
+		{name: "a server that repeats it", user: "bench", faults: faults{auth: answer(535, "no AGJlbmNoAHJpZ2h0 (bench/right) here")}, want: "SMTP error 535: no (secret) (bench/(secret)) here", refused: true},
 		{name: "sender", faults: faults{mail: answer(550, "not from here")}, want: "sender bench@example.org: SMTP error 550: not from here", refused: true},
 		{name: "sender later", faults: faults{mail: answer(451, "not now")}, want: "sender bench@example.org: SMTP error 451: not now"},
 		{name: "busy", faults: faults{greeting: "421 full\r\n"}, want: "full"},

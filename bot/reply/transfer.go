@@ -179,7 +179,7 @@ func (s *Sender) connect(ctx context.Context, c *service.SMTP) (*smtp.Client, er
 	if c.User != "" {
 		if err := authenticate(client, c, host); err != nil {
 			client.Close()
-			return nil, fmt.Errorf("authenticate: %w", err)
+			return nil, fmt.Errorf("authenticate: %w", c.Password.Kept(err, c.User))
 		}
 	}
 	return client, nil

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -38,6 +39,30 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // LogValue does the same for slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// Kept is an error of a login as user, without the secret in its text: some servers
+// repeat what they did not understand. It wraps err.
+func (s Secret) Kept(err error, user string) error {
+	if err == nil || s == "" {
+		return err
+	}
+	encoded := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	text := strings.NewReplacer( // as it is, and as SASL's PLAIN and LOGIN have it
+		string(s), hidden, encoded("\x00"+user+"\x00"+string(s)), hidden, encoded(string(s)), hidden,
+	).Replace(err.Error())
+	if text == err.Error() {
+		return err
+	}
+	return &keptError{text, err}
+}
+
+type keptError struct {
+	text string
+	err  error
+}
+
+func (e *keptError) Error() string { return e.text }
+func (e *keptError) Unwrap() error { return e.err }
 
 // What holds a secret formats itself for every verb: where fmt meets a verb that
 // a part cannot have, as %s for a pointer, it shows what lies behind it and asks

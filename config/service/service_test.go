@@ -190,6 +190,22 @@ func TestLoadUnreadable(t *testing.T) {
 }
 
 // A secret is in no form of printing, wherever it stands.
+func TestKept(t *testing.T) {
+	said := errors.New("no bench/hunter2, AGJlbmNoAGh1bnRlcjI= or aHVudGVyMg==")
+	err := Secret("hunter2").Kept(said, "bench")
+	if err == nil || err.Error() != "no bench/(secret), (secret) or (secret)" || !errors.Is(err, said) {
+		t.Errorf("got %v", err)
+	}
+	for _, s := range []Secret{"", "other"} {
+		if err := s.Kept(said, "bench"); err != said {
+			t.Errorf("%q changes %v", string(s), err)
+		}
+	}
+	if err := Secret("hunter2").Kept(nil, "bench"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSecretsAreNotShown(t *testing.T) {
 	dir := folder(t)
 	cfg, err := parse(filepath.Join(dir, "bot.toml"), sample(t, dir, "one of everything"), 0o600, passwords("hunter2-"))

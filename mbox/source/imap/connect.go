@@ -13,6 +13,7 @@ import (
 	"github.com/emersion/go-imap/v2/imapclient"
 	"github.com/emersion/go-sasl"
 
+	"patchbench/config/service"
 	"patchbench/mbox"
 	"patchbench/mbox/source/feed"
 )
@@ -95,7 +96,7 @@ func (c *conn) open(ctx context.Context, news func()) error {
 	// A server may know who we are without asking (PREAUTH).
 	if c.State() != goimap.ConnStateAuthenticated {
 		if err := c.login(); err != nil {
-			return fmt.Errorf("log in as %s at %s: %w", o.User, o.Address, err)
+			return fmt.Errorf("log in as %s at %s: %w", o.User, o.Address, service.Secret(o.Password).Kept(err, o.User))
 		}
 		c.caps, err = c.capabilities()
 	}

@@ -238,6 +238,9 @@ func TestScripts(t *testing.T) {
 		{name: "known without asking", change: func(s *script, o *Options) { s.greeting = "* PREAUTH hello" }, want: all, conns: 1, never: "LOGIN"},
 		{name: "known without asking, no TLS yet", change: func(s *script, o *Options) { s.greeting, o.TLS = "* PREAUTH hello", "starttls" }, event: "STARTTLS", never: "EXAMINE"},
 		{name: "says goodbye", change: func(s *script, o *Options) { s.greeting = "* BYE too many" }, event: "too many", never: "LOGIN"},
+		{name: "repeats the password", change: func(s *script, o *Options) {
+			s.answer = once(never, "LOGIN", "<tag> BAD what is LOGIN "+testUser+" "+testPassword+"?\r\n")
+		}, event: "what is LOGIN " + testUser + " (secret)?", never: "EXAMINE"},
 		{name: "says nonsense", change: func(s *script, o *Options) { s.greeting = "220 mail ESMTP" }, event: "greeting", never: "LOGIN"},
 		{name: "no password in plain text", change: func(s *script, o *Options) { s.caps = "IMAP4rev1 LOGINDISABLED" }, event: "use tls or starttls", never: "LOGIN"},
 		{name: "no UIDVALIDITY", change: func(s *script, o *Options) { s.validity = 0 }, event: "no UIDVALIDITY"},
