@@ -29,6 +29,7 @@ import (
 
 	"github.com/riverqueue/river"
 
+	"patchbench/bench/sandbox"
 	"patchbench/bot/eval"
 	"patchbench/bot/work/slot"
 	"patchbench/bot/workfolder"
@@ -189,7 +190,9 @@ func (w *Worker) takeUp(ctx context.Context) (err error) {
 		return err
 	}
 	for _, s := range free {
-		workfolder.Sweep(s.Folder) // it may be long until somebody evaluates there
+		// It may be long until somebody evaluates there.
+		sandbox.Reap(s.Folder)
+		workfolder.Sweep(s.Folder)
 	}
 	running, err := w.st.Tasks(ctx, store.TaskFilter{States: []store.State{store.Running}, Limit: 1000})
 	if err != nil {
