@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -232,13 +233,12 @@ func (w *world) progress(t *store.Task, p store.PullPayload, text string) store.
 	return state
 }
 
-var evaluations int
+var evaluations atomic.Int64
 
 // finish ends a task with an evaluation.
 func (w *world) finish(t *store.Task, p store.PullPayload, build cases.Builder) error {
 	w.t.Helper()
-	evaluations++
-	build.ID = fmt.Sprintf("20261130-%06x", evaluations)
+	build.ID = fmt.Sprintf("20261130-%06x", evaluations.Add(1))
 	e := build.Commits().Evaluation
 	if err := w.st.Save(w.t.Context(), e); err != nil {
 		w.t.Fatal(err)
