@@ -113,7 +113,7 @@ func (m *mail) answer(ctx context.Context, e *store.Evaluation, out *outcome) er
 		return err
 	}
 	c := m.cfg
-	o := letter.Options{Secret: m.o.Secret, AutoSubmitted: c.Policy.AutoSubmitted, Key: m.task.Key, Now: m.o.Now(),
+	o := letter.Options{Secret: m.o.Secret, AutoSubmitted: c.Policy.AutoSubmitted, Key: m.letterKey(), Now: m.o.Now(),
 		From: mbox.Address{Name: "Patchbench", Email: "patchbench@localhost"}} // a dry run needs no way out
 	if c.SMTP != nil {
 		o.From = c.SMTP.From
@@ -135,6 +135,17 @@ func (m *mail) answer(ctx context.Context, e *store.Evaluation, out *outcome) er
 	l.Task = m.task.ID
 	out.letters = []store.Letter{*l}
 	return nil
+}
+
+// letterKey is what the letter is known by, and its Message-ID follows from. The
+// task of a series has the key of the part that was there when it was first decided;
+// the letter must not depend on that, for another decision, after a backup was
+// restored, must find what was sent.
+func (m *mail) letterKey() string {
+	if strings.HasPrefix(m.task.Key, "mail:") {
+		return "mail:" + m.p.Thread.MessageID
+	}
+	return m.task.Key // an order's, whose mail may have several
 }
 
 // before gives the evaluation of the version before, nil if there is none.

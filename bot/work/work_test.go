@@ -540,3 +540,18 @@ func TestKeep(t *testing.T) {
 		})
 	})
 }
+
+// The letter about a series is the same whichever of its parts came first.
+func TestLetterKey(t *testing.T) {
+	for key, want := range map[string]string{
+		"mail:head@x.test":   "mail:head@x.test",
+		"mail:part2@x.test":  "mail:head@x.test",
+		"run:order@x.test":   "run:order@x.test",
+		"run:order@x.test:2": "run:order@x.test:2",
+	} {
+		m := &mail{job: &job{task: &store.Task{Key: key}}, p: store.MailPayload{Thread: store.Thread{MessageID: "head@x.test"}}}
+		if got := m.letterKey(); got != want {
+			t.Errorf("task %s: letter %s, want %s", key, got, want)
+		}
+	}
+}
