@@ -109,7 +109,12 @@ func (d *DB) Do(ctx context.Context, what string, f func(*sql.Tx) error) error {
 		if err == nil {
 			return nil
 		}
-		if try == tries || !d.again(err) {
+		if end := ctx.Err(); end != nil && !errors.Is(err, end) {
+			// The end rolls back at any moment, and what comes next says only that
+			// there is no transaction.
+			err = fmt.Errorf("%w: %w", end, err)
+		}
+		if try == tries || ctx.Err() != nil || !d.again(err) {
 			return d.Fail(what, err)
 		}
 		select {

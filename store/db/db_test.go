@@ -291,6 +291,19 @@ func TestDo(t *testing.T) {
 		if err := d.Do(ctx, "try", func(*sql.Tx) error { return nil }); !errors.Is(err, context.Canceled) {
 			t.Errorf("canceled: %v", err)
 		}
+		// The end of ctx rolls back in its own time, between any two statements.
+		ctx, cancel = context.WithCancel(t.Context())
+		err = d.Do(ctx, "try", func(tx *sql.Tx) error {
+			cancel()
+			for {
+				if _, err := tx.ExecContext(t.Context(), `SELECT 1`); err != nil {
+					return err
+				}
+			}
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("canceled inside: %v", err)
+		}
 	})
 }
 
