@@ -43,7 +43,7 @@ type Options struct {
 	// sent to a loopback address only, unless AllowPlaintext is set.
 	TLS            string
 	AllowPlaintext bool
-	CAFile         string // PEM; "" means the system's authorities
+	CAFile         string // PEM: authorities beside the system's; "" for none
 	User, Password string
 	Folder         string // "" means INBOX
 
@@ -113,7 +113,9 @@ func New(o Options) (*Source, error) {
 		if err != nil {
 			return nil, fmt.Errorf("imap: certificates: %w", err)
 		}
-		s.pool = x509.NewCertPool()
+		if s.pool, err = x509.SystemCertPool(); err != nil {
+			s.pool = x509.NewCertPool()
+		}
 		if !s.pool.AppendCertsFromPEM(pem) {
 			return nil, fmt.Errorf("imap: certificates: %s: no certificate in it (want PEM)", o.CAFile)
 		}

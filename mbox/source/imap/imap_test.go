@@ -2,8 +2,10 @@ package imap
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -395,6 +397,28 @@ func TestNewRefuses(t *testing.T) {
 		if _, err := New(c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("New(%+v): %v, want %q", c.o, err, c.want)
 		}
+	}
+}
+
+// A file of authorities adds to the system's and does not replace them.
+func TestAuthorities(t *testing.T) {
+	_, file := certificate(t)
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := x509.SystemCertPool()
+	if err != nil {
+		want = x509.NewCertPool()
+	}
+	system := want.Clone()
+	want.AppendCertsFromPEM(pem)
+	got := newSource(t, Options{Address: "h:993", User: "u", CAFile: file}).pool
+	if !got.Equal(want) || got.Equal(system) {
+		t.Error("the authorities are not the system's and the file's")
+	}
+	if p := newSource(t, Options{Address: "h:993", User: "u"}).pool; p != nil {
+		t.Error("authorities of our own without a file")
 	}
 }
 
