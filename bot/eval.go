@@ -212,11 +212,10 @@ func (c *evalCommand) evaluate(ctx context.Context, t *terminal, in eval.Input, 
 	if err != nil {
 		return stageError(noSpace(err, o.WorkDir))
 	}
-	// The files first: a terminal that is gone takes no report.
-	if err := writeOut(context.WithoutCancel(ctx), c.Out, e, st); err != nil {
-		return err
-	}
-	if err := c.write(t.stdout, e); err != nil {
+	// The files first: a terminal that is gone takes no report. And the report even
+	// if a file could not be written: it may have taken an hour.
+	err = writeOut(context.WithoutCancel(ctx), c.Out, e, st)
+	if err := errors.Join(err, c.write(t.stdout, e)); err != nil {
 		return err
 	}
 	return c.outcome(e)
