@@ -189,7 +189,8 @@ func TestPullRequest(t *testing.T) {
 	h.tell("pull_request", "one", p.Changed("labeled")) // once more
 	h.waitFor(p, "Measured:")
 	text := h.comment(p)
-	for _, want := range []string{three[:12], "/kit/kit/pull/1/commits/" + one, "1/3", "work", "2/3", "looked 42", "https://bench.example.org/evaluations/"} {
+	// What is said of 1/3, a long way slower, hangs on how quiet the machine is.
+	for _, want := range []string{three[:12], "/kit/kit/pull/1/commits/" + two, "work fails on 2/3", "looked 42", "https://bench.example.org/evaluations/"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the comment does not say %q:\n%s", want, text)
 		}
