@@ -465,7 +465,7 @@ func converse(t *testing.T, dir string, c *chain) {
 		{"To", answer.Header("To"), devAddress},
 		{"Cc", answer.Header("Cc"), listAddress},
 		{"Auto-Submitted", answer.Header("Auto-Submitted"), "auto-replied"},
-		{"text", text, "worse: 3/5 makes fill"},
+		{"text", text, "3/5 makes fill"},
 		{"text", text, "more memory (rss)"},
 		{"text", text, w.web + "/evaluations/"},
 	} {

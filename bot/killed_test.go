@@ -136,8 +136,9 @@ func TestKilledService(t *testing.T) {
 			if h := sent[0].header(t); h.Get("In-Reply-To") != "<one@example.org>" {
 				t.Errorf("the answer is not in the thread:\n%s", sent[0].text)
 			}
-			if !strings.Contains(sent[0].text, "count") || !strings.Contains(sent[0].text, "worse") {
-				t.Errorf("the answer does not tell what became worse:\n%s", sent[0].text)
+			// Which verdict it tells hangs on how quiet the machine is.
+			if text := sent[0].text; !strings.Contains(text, "work: count") || !strings.Contains(text, "Machine ") || !strings.Contains(text, "Rounds ") {
+				t.Errorf("the answer is no report of what was measured:\n%s", text)
 			}
 		})
 	}
