@@ -119,13 +119,7 @@ func TestBadMails(t *testing.T) {
 // change is in no build. The build fails where it finds what it must not see.
 func quickWorld(t *testing.T) *mailWorld {
 	t.Helper()
-	w := &mailWorld{t: t, dir: reachableDir(t)}
-	w.serveSMTP()
-	for _, sub := range []string{"mail/cur", "mail/new", "mail/tmp"} {
-		if err := os.MkdirAll(filepath.Join(w.dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w := maildirWorld(t)
 	repo := filepath.Join(w.dir, "repo")
 	runGit(t, w.dir, "init", "-q", "-b", "main", repo)
 	write(t, filepath.Join(repo, ".patchbench.toml"), `

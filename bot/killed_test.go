@@ -17,9 +17,8 @@ import (
 	"patchbench/store"
 )
 
-// realWorld is a mailWorld with a Maildir, and a repository whose one benchmark
-// really runs.
-func realWorld(t *testing.T) *mailWorld {
+// maildirWorld is a mailWorld with an empty Maildir and a server that takes mail.
+func maildirWorld(t *testing.T) *mailWorld {
 	t.Helper()
 	w := &mailWorld{t: t, dir: reachableDir(t)}
 	w.serveSMTP()
@@ -28,6 +27,14 @@ func realWorld(t *testing.T) *mailWorld {
 			t.Fatal(err)
 		}
 	}
+	return w
+}
+
+// realWorld is a mailWorld with a Maildir, and a repository whose one benchmark
+// really runs.
+func realWorld(t *testing.T) *mailWorld {
+	t.Helper()
+	w := maildirWorld(t)
 	repo := filepath.Join(w.dir, "repo")
 	runGit(t, w.dir, "init", "-q", "-b", "main", repo)
 	write(t, filepath.Join(repo, ".patchbench.toml"), "[[benchmark]]\nname = \"count\"\nrun = \"sh work.sh\"\n")

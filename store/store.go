@@ -126,9 +126,6 @@ func NewID(t time.Time, random interface{ Uint64() uint64 }) string { return rec
 // Encode gives an evaluation as JSON, see record.Encode.
 func Encode(e *Evaluation) ([]byte, error) { return record.Encode(e) }
 
-// Decode reads what Encode wrote.
-func Decode(b []byte) (*Evaluation, error) { return record.Decode(b) }
-
 // query reads rows and hands each to scan.
 func query(ctx context.Context, q interface {
 	QueryContext(context.Context, string, ...any) (*sql.Rows, error)

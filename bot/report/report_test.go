@@ -15,6 +15,7 @@ import (
 	"patchbench/bot/report/plain"
 	"patchbench/mbox"
 	"patchbench/store"
+	"patchbench/store/record"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -102,7 +103,7 @@ func TestJSON(t *testing.T) {
 					t.Errorf("%q stands in the JSON", r)
 				}
 			}
-			back, err := store.Decode(a.Bytes())
+			back, err := record.Decode(a.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}

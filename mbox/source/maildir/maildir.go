@@ -2,7 +2,7 @@
 // for mails in it. It only reads: nothing is moved, flagged or deleted, so that a
 // mail reader may work on the same folder.
 //
-//	s, err := maildir.New("/home/bench/Maildir")
+//	s, err := maildir.New("Maildir")
 //	err = s.Follow(ctx, cursor, take, notify)
 //
 // A mail is known by its file's unique name, which is what stands before the
