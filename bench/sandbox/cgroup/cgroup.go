@@ -43,12 +43,6 @@ type Bounds struct {
 	Processes   int // and threads
 }
 
-// Events counts how often bounds were hit.
-type Events struct {
-	Memory    int64 // processes killed for want of memory
-	Processes int64 // forks refused
-}
-
 // Host is where groups are made. It may be used by several goroutines at once.
 type Host struct {
 	version int
@@ -71,6 +65,7 @@ type Group struct {
 	limit  int    // what pids.max is
 	runner *os.File
 	inside []*os.File
+	events events
 	stop   func() // version 1: ends the watch for want of memory
 
 	mu     sync.Mutex
@@ -179,7 +174,7 @@ func (h *Host) New(uid int, b Bounds) (*Group, error) {
 	name := strconv.Itoa(h.next)
 	h.groups++
 	h.mu.Unlock()
-	g := &Group{host: h, limit: b.Processes}
+	g := &Group{host: h, limit: b.Processes, events: noEvents}
 	var err error
 	if h.version == 2 {
 		err = g.make2(filepath.Join(h.folders[0].Name(), name), uid, b)
@@ -230,41 +225,14 @@ func (g *Group) Begin() error {
 		return fmt.Errorf("bound the box: %w", err)
 	}
 	var err error
-	g.begun, err = g.events()
+	g.begun, err = g.events.read()
 	return err
 }
 
 // End tells which bounds were hit since Begin.
 func (g *Group) End() (Events, error) {
-	now, err := g.events()
+	now, err := g.events.read()
 	return Events{now.Memory - g.begun.Memory, now.Processes - g.begun.Processes}, err
-}
-
-func (g *Group) events() (Events, error) {
-	name := "memory.events"
-	if g.host.version == 1 {
-		name = "memory.oom_control"
-	}
-	memory, err := os.ReadFile(filepath.Join(g.memory, name))
-	if err != nil {
-		return Events{}, fmt.Errorf("read what the cgroup counted: %w", err)
-	}
-	pids, err := os.ReadFile(filepath.Join(g.pids, "pids.events"))
-	if err != nil {
-		return Events{}, fmt.Errorf("read what the cgroup counted: %w", err)
-	}
-	return Events{counter(string(memory), "oom_kill"), counter(string(pids), "max")}, nil
-}
-
-// counter reads one line of NAME VALUE; 0 if it is not there.
-func counter(text, name string) int64 {
-	for line := range strings.Lines(text) {
-		if f := strings.Fields(line); len(f) == 2 && f[0] == name {
-			n, _ := strconv.ParseInt(f[1], 10, 64) // the kernel's own number
-			return n
-		}
-	}
-	return 0
 }
 
 // Remove kills what is left in the group and removes it. It is to be called once.
@@ -277,6 +245,7 @@ func (g *Group) Remove() error {
 			f.Close()
 		}
 	}
+	g.events.close()
 	var errs []error
 	for _, dir := range []string{g.outer, g.memory, g.pids} {
 		if dir != "" {

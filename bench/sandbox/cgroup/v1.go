@@ -68,6 +68,9 @@ func (g *Group) make1(memory, pids string, b Bounds) error {
 	if err := write(strconv.Itoa(g.limit), pids, "pids.max"); err != nil {
 		return err
 	}
+	if err := g.events.open(memory, "memory.oom_control", pids); err != nil {
+		return err
+	}
 	return g.watch()
 }
 
@@ -132,8 +135,8 @@ func (g *Group) watch() error {
 func (g *Group) outOfMemory() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	e, err := g.events()
-	if err != nil || e.Memory <= g.begun.Memory && !underOOM(g.memory) {
+	e, err := g.events.read()
+	if err != nil || e.Memory <= g.begun.Memory && !g.events.underOOM() {
 		return
 	}
 	// Without the bound the killing would race with forks.
@@ -157,10 +160,4 @@ func (g *Group) lower() error {
 	}
 	g.raised = err != nil
 	return err
-}
-
-// underOOM says that the kernel is about to kill for want of memory.
-func underOOM(memory string) bool {
-	text, err := os.ReadFile(filepath.Join(memory, "memory.oom_control"))
-	return err == nil && counter(string(text), "under_oom") > 0
 }

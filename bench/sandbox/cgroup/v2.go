@@ -146,5 +146,5 @@ func (g *Group) make2(outer string, uid int, b Bounds) error {
 		return err
 	}
 	g.inside = []*os.File{programs}
-	return nil
+	return g.events.open(g.memory, "memory.events", g.pids)
 }

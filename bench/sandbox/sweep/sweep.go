@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,8 +26,13 @@ func Empty(dir string, mode os.FileMode) error {
 		return &os.PathError{Op: "lstat", Path: dir, Err: err}
 	}
 	// Programs own dir itself. Of a file system like mqueue the kernel does.
-	if err := os.Chmod(dir, mode); err != nil && !errors.Is(err, os.ErrPermission) {
-		return err
+	if os.FileMode(top.Mode&0o777)|sticky(top.Mode) != mode {
+		if err := os.Chmod(dir, mode); err != nil && !errors.Is(err, os.ErrPermission) {
+			return err
+		}
+	}
+	if alone(dir) {
+		return nil
 	}
 	moved := 0
 	for {
@@ -44,6 +50,20 @@ func Empty(dir string, mode os.FileMode) error {
 			return nil
 		}
 	}
+}
+
+func sticky(mode uint32) os.FileMode {
+	if mode&unix.S_ISVTX != 0 {
+		return os.ModeSticky
+	}
+	return 0
+}
+
+// alone says that dir is the only file of its file system, as one of a box nearly
+// always is after a run.
+func alone(dir string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(dir, &st) == nil && st.Type == unix.TMPFS_MAGIC && st.Files > 0 && st.Files-st.Ffree == 1
 }
 
 // remove removes one file, or one folder after moving its folders up to top.
@@ -134,16 +154,11 @@ func readNames(dir string, n int) ([]string, error) {
 // box, which outlive their processes. POSIX ones are files in folders that are
 // emptied.
 func IPC() error {
-	for _, kind := range []struct {
-		file string
-		call uintptr
-	}{
-		{"/proc/sysvipc/shm", unix.SYS_SHMCTL}, {"/proc/sysvipc/msg", unix.SYS_MSGCTL}, {"/proc/sysvipc/sem", unix.SYS_SEMCTL},
-	} {
-		text, err := read(kind.file)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // this kernel has none of the kind
+	for _, kind := range kinds {
+		if !kind.any() {
+			continue
 		}
+		text, err := os.ReadFile(kind.file)
 		if err != nil {
 			return fmt.Errorf("%s: %w", kind.file, err)
 		}
@@ -170,18 +185,31 @@ func IPC() error {
 	return nil
 }
 
-// read reads a list of /proc with as few system calls as can be: nearly always
-// there is nothing but its heading.
-func read(name string) ([]byte, error) {
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
+// kind is one of the three kinds of System V objects.
+type kind struct {
+	file string  // their list
+	call uintptr // the system call that tells of them and removes them
+	info uintptr // its command that fills in numbers
+	at   int     // which of these is how many objects there are
+}
+
+// The commands SHM_INFO, MSG_INFO and SEM_INFO of <sys/shm.h> and so on; see
+// shmctl(2), msgctl(2) and semctl(2).
+var kinds = []kind{
+	{"/proc/sysvipc/shm", unix.SYS_SHMCTL, 14, 0}, // shm_info.used_ids
+	{"/proc/sysvipc/msg", unix.SYS_MSGCTL, 12, 0}, // msginfo.msgpool
+	{"/proc/sysvipc/sem", unix.SYS_SEMCTL, 19, 7}, // seminfo.semusz
+}
+
+// any says that there are objects of a kind. A kernel without the kind has none.
+// One call is cheaper than to read the list, and nearly always there are none.
+func (k kind) any() bool {
+	var numbers [32]int32 // no structure is larger
+	var errno syscall.Errno
+	if k.call == unix.SYS_SEMCTL {
+		_, _, errno = syscall.Syscall6(k.call, 0, 0, k.info, uintptr(unsafe.Pointer(&numbers)), 0, 0)
+	} else {
+		_, _, errno = syscall.Syscall(k.call, 0, k.info, uintptr(unsafe.Pointer(&numbers)))
 	}
-	defer unix.Close(fd)
-	var buf [1024]byte
-	n, err := unix.Read(fd, buf[:])
-	if err != nil || bytes.Count(buf[:n], []byte("\n")) <= 1 {
-		return nil, err
-	}
-	return os.ReadFile(name)
+	return errno != syscall.ENOSYS && (errno != 0 || numbers[k.at] != 0)
 }
