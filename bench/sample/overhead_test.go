@@ -151,53 +151,54 @@ func hyperfine(b *testing.B, dir string, runs int, args []string) []float64 {
 }
 
 // BenchmarkEightVersions compares rounds of eight versions of `true`, all that a
-// round is, with eight bare starts of it. A round reads the peaks in runs of their
-// own, since for `true` the trace is dear; "timed" are the runs for time alone.
+// round is, with eight bare starts of it. For `true` the trace is dear, so peaks are
+// read in rounds of their own, until they are known well enough: "timed" is a round
+// for time alone, "peaks" one for peaks alone, as both together less "timed".
 func BenchmarkEightVersions(b *testing.B) {
 	path, err := exec.LookPath("true")
 	if err != nil {
 		b.Fatal(err)
 	}
 	sb := openSandbox(b, false)
-	for _, peaks := range []bool{false, true} {
-		b.Run(map[bool]string{false: "timed", true: "with peaks"}[peaks], func(b *testing.B) {
-			var versions []Version
-			for n := range 8 {
-				versions = append(versions, shellVersion(b, sb, Version{N: n}, fmt.Sprintf("# %d\n", n)))
-			}
-			suite := &bench.Suite{Name: "overhead", Benchmarks: []bench.Benchmark{{Name: "true", Run: bench.Program{Args: []string{"true"}}}}}
-			s := warm(b, sb, suite, versions)
-			if !peaks {
-				s.noPeaks = "not wanted"
-			}
-			var rounds, starts, ratios []float64
-			round := 0
-			for b.Loop() {
-				round++
-				begin := time.Now()
-				if _, err := s.Round(b.Context(), 0, round); err != nil {
-					b.Fatal(err)
-				}
-				took := time.Since(begin).Seconds()
-				begin = time.Now()
-				for range 8 {
-					pid, err := syscall.ForkExec(path, []string{"true"}, &syscall.ProcAttr{})
-					if err != nil {
-						b.Fatal(err)
-					}
-					if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
-						b.Fatal(err)
-					}
-				}
-				bare := time.Since(begin).Seconds()
-				rounds, starts, ratios = append(rounds, took), append(starts, bare), append(ratios, took/bare)
-			}
-			b.ReportMetric(1e3*middle(rounds), "ms")
-			b.ReportMetric(1e3*middle(starts), "bare-ms")
-			b.ReportMetric(middle(ratios), "round/bare")
-			b.ReportMetric(0, "ns/op")
-		})
+	var versions []Version
+	for n := range 8 {
+		versions = append(versions, shellVersion(b, sb, Version{N: n}, fmt.Sprintf("# %d\n", n)))
 	}
+	suite := &bench.Suite{Name: "overhead", Benchmarks: []bench.Benchmark{{Name: "true", Run: bench.Program{Args: []string{"true"}}}}}
+	s := warm(b, sb, suite, versions)
+	if !s.states[0].apart {
+		b.Fatal("peaks are not read in rounds of their own")
+	}
+	var timed, peaks, starts []float64
+	round := 0
+	for b.Loop() {
+		var took [2]float64
+		for k, enough := range []bool{true, false} {
+			round++
+			s.EnoughPeaks(0, enough)
+			begin := time.Now()
+			if _, err := s.Round(b.Context(), 0, round); err != nil {
+				b.Fatal(err)
+			}
+			took[k] = time.Since(begin).Seconds()
+		}
+		begin := time.Now()
+		for range 8 {
+			pid, err := syscall.ForkExec(path, []string{"true"}, &syscall.ProcAttr{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		bare := time.Since(begin).Seconds()
+		starts, timed, peaks = append(starts, bare), append(timed, took[0]/bare), append(peaks, (took[1]-took[0])/bare)
+	}
+	b.ReportMetric(1e3*middle(starts), "bare-ms")
+	b.ReportMetric(middle(timed), "timed/bare")
+	b.ReportMetric(middle(peaks), "peaks/bare")
+	b.ReportMetric(0, "ns/op")
 }
 
 func middle(list []float64) float64 {

@@ -117,82 +117,111 @@ type trial struct {
 	out      Round
 }
 
+// visit is one run of a round.
+type visit struct {
+	slot  int
+	trace bool
+	peaks bool // it is for the figures of Apart alone
+}
+
+// behind is added to a try for the order of the runs for peaks alone.
+const behind = 1 << 32
+
+// visits are the runs of a try. Where peaks are read apart, these are a round of
+// their own: what a trace leaves behind in a machine is beside no timed run.
+func (t *trial) visits(try int) []visit {
+	var list []visit
+	trace := t.s.noPeaks == ""
+	for _, i := range t.s.order(t.b, t.round, try) {
+		list = append(list, visit{slot: i, trace: trace && !t.st.apart})
+	}
+	if !trace || !t.st.apart || t.st.enough {
+		return list
+	}
+	for _, i := range t.s.order(t.b, t.round, try+behind) {
+		list = append(list, visit{slot: i, trace: true, peaks: true})
+	}
+	return list
+}
+
+// ran is the run of a version in a try, with the peaks that were read for it.
+type ran struct {
+	slot, position int
+	outcome
+}
+
 // run does one try of the round and says whether another is needed. It stops at
 // the run that spoils the try.
 func (t *trial) run(ctx context.Context, try int) (again bool, err error) {
-	var list []bench.Sample
-	walls := map[int]time.Duration{}
-	position := 0
-	for _, i := range t.s.order(t.b, t.round, try) {
+	var done []ran
+	for _, v := range t.visits(try) {
+		i := v.slot
 		if t.st.upto[i] == 0 {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		o, err := t.measure(ctx, i)
+		o, err := t.s.measure(ctx, i, t.st, v.trace)
 		if err != nil {
 			return false, err
 		}
-		lines := samples(point{t.round, t.s.slots[i].Version, position}, t.st, o, t.st.rows[i])
-		position++
 		t.st.count(i, o)
+		r := ran{i, len(done), o}
+		if v.peaks {
+			k := slices.IndexFunc(done, func(r ran) bool { return r.slot == i })
+			r.position, r.figures = done[k].position, done[k].figures[:min(len(o.figures), len(done[k].figures))]
+			for row := range r.figures {
+				r.figures[row].TakePeaks(o.figures[row])
+			}
+			if o.failed == nil {
+				continue
+			}
+			done = slices.Delete(done, k, k+1)
+		}
+		done = append(done, r)
 		switch {
 		case o.failed != nil && t.once[i] && t.s.baseFails(t.st) >= 0:
 			// Nobody can tell then that it is the version's doing.
-			t.giveUp(append(list, lines...))
+			t.giveUp(t.lines(done))
 			return t.st.upto[0] > 0, nil
 		case o.failed != nil && t.once[i]:
+			failed := slices.DeleteFunc(t.lines(done[len(done)-1:]), func(l bench.Sample) bool { return l.Failed == nil })
+			t.out.Samples = append(t.out.Samples, failed...)
 			t.out.Failures = append(t.out.Failures, t.s.declare(i, t.st, o))
-			for _, l := range lines {
-				if l.Failed != nil {
-					t.out.Samples = append(t.out.Samples, l)
-				} else {
-					list = append(list, l) // of what goes before the failure
-				}
-			}
-			continue
 		case o.failed != nil:
 			t.once[i] = true
-			t.discard(append(list, lines...), discardedFailed, fmt.Sprintf("%s failed (%d of %d runs): %s",
+			t.discard(t.lines(done), discardedFailed, fmt.Sprintf("%s failed (%d of %d runs): %s",
 				t.s.slots[i].Version, t.st.failures[i][o.at], t.st.runs[i][o.at], o.failed))
 			return true, nil
-		}
-		list = append(list, lines...)
-		if !t.stalled && stalled(o, t.st.walls[i]) {
+		case !t.stalled && stalled(o, t.st.walls[i]):
 			t.stalled = true
-			t.discard(list, discardedStall, fmt.Sprintf("%s took %.3g s, %.3g times its median, while programs waited for a CPU",
+			t.discard(t.lines(done), discardedStall, fmt.Sprintf("%s took %.3g s, %.3g times its median, while programs waited for a CPU",
 				t.s.slots[i].Version, o.wall.Seconds(), o.wall.Seconds()/median(t.st.walls[i]).Seconds()))
 			return true, nil
 		}
-		walls[i] = o.wall
 	}
-	for i, wall := range walls {
-		t.st.walls[i] = append(t.st.walls[i], wall)
+	slices.SortFunc(done, func(a, b ran) int { return a.position - b.position })
+	for _, r := range done {
+		lines := t.lines([]ran{r})
+		if r.failed != nil {
+			// What it says of the failure is told already.
+			lines = slices.DeleteFunc(lines, func(l bench.Sample) bool { return l.Failed != nil })
+		} else {
+			t.st.walls[r.slot] = append(t.st.walls[r.slot], r.wall)
+		}
+		t.out.Samples = append(t.out.Samples, lines...)
 	}
-	t.out.Samples = append(t.out.Samples, list...)
 	return false, nil
 }
 
-// measure runs the benchmark on one version; when peaks are read apart, a second
-// run beside the timed one reads them.
-func (t *trial) measure(ctx context.Context, i int) (outcome, error) {
-	trace := t.s.noPeaks == ""
-	o, err := t.s.measure(ctx, i, t.st, trace && !t.st.apart)
-	if err != nil || o.failed != nil || !trace || !t.st.apart || t.st.enough {
-		return o, err
+// lines are those of some runs in the record.
+func (t *trial) lines(list []ran) []bench.Sample {
+	var lines []bench.Sample
+	for _, r := range list {
+		lines = append(lines, samples(point{t.round, t.s.slots[r.slot].Version, r.position}, t.st, r.outcome, t.st.rows[r.slot])...)
 	}
-	p, err := t.s.measure(ctx, i, t.st, true)
-	if err != nil {
-		return p, err
-	}
-	if p.failed != nil {
-		return p, nil
-	}
-	for row := range o.figures {
-		o.figures[row].TakePeaks(p.figures[row])
-	}
-	return o, nil
+	return lines
 }
 
 // giveUp ends the benchmark, or that part of it in which its base has failed:

@@ -421,3 +421,62 @@ func TestRoundMisuse(t *testing.T) {
 		}
 	}
 }
+
+// A version that fails under the trace alone, where peaks are read in a round of
+// their own, fails as any other: the timed runs come first, the failure is told
+// once, and its timed run does not count.
+func TestRoundFailsInPeaks(t *testing.T) {
+	bad := false
+	var runs []string
+	_, s := newLab(t, 3, plainBench, &fakeLab{stopCost: time.Second, program: func(v string, n int, c sandbox.Command) (sandbox.Result, error) {
+		kind := "timed "
+		if c.Peaks {
+			kind = "peaks "
+		}
+		runs = append(runs, kind+v)
+		r := fine()
+		if bad && v == "2" && c.Peaks {
+			r = crash()
+		}
+		return r, nil
+	}})
+	if w := warmUp(t, s); !w.PeaksApart {
+		t.Fatal("peaks are not read apart")
+	}
+	round := func(n int) Round {
+		t.Helper()
+		runs = nil
+		r, err := s.Round(t.Context(), 0, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	round(1)
+	for k, r := range runs {
+		if want := []string{"timed", "peaks"}[k*2/len(runs)]; !strings.HasPrefix(r, want) {
+			t.Errorf("run %d of %d is %q, want it %s", k+1, len(runs), r, want)
+		}
+	}
+	bad = true
+	r := round(2)
+	if len(r.Failures) != 1 || r.Failures[0].N != 2 || r.Working != 2 {
+		t.Errorf("failures %+v, %d working; want version 2 alone to fail", r.Failures, r.Working)
+	}
+	told := 0
+	for _, l := range r.Samples {
+		switch {
+		case l.Discarded != "" || l.Version != 2:
+		case l.Failed == nil:
+			t.Errorf("version 2 has failed, but %s is kept", l.Metric)
+		default:
+			told++
+		}
+	}
+	if got := len(kept(r.Samples)); told != 1 || got != 3 {
+		t.Errorf("the failure is told %d times, %d wall times are kept; want 1, and 3 with the twin's", told, got)
+	}
+	if r = round(3); len(runs) != 6 || len(kept(r.Samples)) != 3 {
+		t.Errorf("the next round runs %v", runs)
+	}
+}
