@@ -28,6 +28,7 @@ import (
 	"patchbench/bench/sample"
 	"patchbench/bench/sandbox"
 	"patchbench/bench/suite"
+	"patchbench/bot/eval/edits"
 	"patchbench/mbox"
 	"patchbench/mbox/tree"
 	"patchbench/store"
@@ -206,7 +207,7 @@ func (r *run) prepare(ctx context.Context, in Input) (err error) {
 		return err
 	}
 	r.begin(in, digest)
-	if err := r.edits(); err != nil {
+	if err := r.warnOfEdits(); err != nil {
 		return err
 	}
 	if r.Resume != "" {
@@ -373,6 +374,33 @@ func (r *run) warn(text string) {
 	if !slices.Contains(r.e.Warnings, text) {
 		r.e.Warnings = append(r.e.Warnings, text)
 	}
+}
+
+// warnOfEdits tells of what the series changes beside what it is measured for.
+func (r *run) warnOfEdits() error {
+	if r.values != nil {
+		return nil // all are of one version
+	}
+	var list []string
+	seen := map[string]bool{}
+	before := r.stack.Base.Commit
+	for _, s := range r.stack.Steps {
+		files, err := r.repo.Changed(before, s.Commit)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if !seen[f] {
+				seen[f] = true
+				list = append(list, f)
+			}
+		}
+		before = s.Commit
+	}
+	for _, text := range edits.Warnings(list, r.suite, r.suiteFile) {
+		r.warn(text)
+	}
+	return nil
 }
 
 // nothingToRun says why no version need be built, "" if some must be.

@@ -1,4 +1,9 @@
-package eval
+// Package edits tells which of the files that a series changes are no part of what
+// it is measured for: those of the suite, which is base's for every version, and
+// those that say how versions are built and run, of which each version has its own.
+// In go the paths that the patches change and the suite; out come warnings. Files are
+// judged by their names alone: nothing is read here.
+package edits
 
 import (
 	"fmt"
@@ -32,24 +37,16 @@ func isBuildFile(file string) bool {
 // mostEdits is how many files a warning names.
 const mostEdits = 5
 
-// edits warns of files that a series changes and that are no part of what it is
-// measured for: the suite, which is base's for every version, and what says how
-// versions are built and run, of which each version has its own.
-func (r *run) edits() error {
-	if r.values != nil {
-		return nil // all are of one version
-	}
-	touched, err := r.touched()
-	if err != nil {
-		return err
-	}
-	var ofSuite, ofBuild, ofRuns []string
-	suite := r.filesOfSuite()
-	recipe := named(false, r.suite.Build.Run, r.suite.Build.Check)
-	runs := named(true, r.programs()...)
-	for _, f := range touched {
+// Warnings are those of the files that a series changes. The suite stands in the
+// base tree at suiteFile, "" if it was given from outside.
+func Warnings(changed []string, suite *bench.Suite, suiteFile string) []string {
+	var list, ofSuite, ofBuild, ofRuns []string
+	own := filesOf(suite, suiteFile)
+	recipe := named(false, suite.Build.Run, suite.Build.Check)
+	runs := named(true, programs(suite)...)
+	for _, f := range changed {
 		switch {
-		case suite[f]:
+		case own[f]:
 			ofSuite = append(ofSuite, f)
 		case isBuildFile(f) || recipe(f):
 			ofBuild = append(ofBuild, f)
@@ -57,15 +54,15 @@ func (r *run) edits() error {
 			ofRuns = append(ofRuns, f)
 		}
 	}
-	tell := func(before string, list []string, after string) {
-		if len(list) == 0 {
+	tell := func(before string, files []string, after string) {
+		if len(files) == 0 {
 			return
 		}
-		names := strings.Join(list[:min(len(list), mostEdits)], ", ")
-		if more := len(list) - mostEdits; more > 0 {
+		names := strings.Join(files[:min(len(files), mostEdits)], ", ")
+		if more := len(files) - mostEdits; more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		r.warn(before + names + after)
+		list = append(list, before+names+after)
 	}
 	files := "1 file"
 	if n := len(ofSuite); n > 1 {
@@ -74,13 +71,13 @@ func (r *run) edits() error {
 	tell("patch edits the benchmark suite: "+files+", ", ofSuite, "; measured with the base suite")
 	tell("build files changed: ", ofBuild, "")
 	tell("patch edits files that the suite runs: ", ofRuns, "; each version is measured with its own")
-	return nil
+	return list
 }
 
 // programs are what the benchmarks name files in.
-func (r *run) programs() []bench.Program {
+func programs(suite *bench.Suite) []bench.Program {
 	var list []bench.Program
-	for _, b := range r.suite.Benchmarks {
+	for _, b := range suite.Benchmarks {
 		list = append(list, b.Programs()...)
 		list = append(list, bench.Program{Args: []string{b.Stdin}})
 		for _, v := range b.Env {
@@ -90,35 +87,14 @@ func (r *run) programs() []bench.Program {
 	return list
 }
 
-// touched lists the files that the steps change, each once.
-func (r *run) touched() ([]string, error) {
-	var list []string
-	seen := map[string]bool{}
-	before := r.stack.Base.Commit
-	for _, s := range r.stack.Steps {
-		files, err := r.repo.Changed(before, s.Commit)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range files {
-			if !seen[f] {
-				seen[f] = true
-				list = append(list, f)
-			}
-		}
-		before = s.Commit
-	}
-	return list, nil
-}
-
-// filesOfSuite are the files of the base tree that the suite consists of; none if
-// it was given from outside.
-func (r *run) filesOfSuite() map[string]bool {
+// filesOf are the files of the base tree that the suite consists of; none if it was
+// given from outside.
+func filesOf(suite *bench.Suite, suiteFile string) map[string]bool {
 	files := map[string]bool{}
-	if r.suiteFile != "" {
-		files[r.suiteFile] = true
-		for _, name := range r.suite.Apply {
-			files[path.Join(path.Dir(r.suiteFile), name)] = true
+	if suiteFile != "" {
+		files[suiteFile] = true
+		for _, name := range suite.Apply {
+			files[path.Join(path.Dir(suiteFile), name)] = true
 		}
 	}
 	return files
