@@ -70,6 +70,7 @@ var layer = map[string]int{
 	"store/db/dbtest":            27, // for tests
 	"store/storetest":            31, // for tests
 	"bot/eval/edits":             35, // the parts of bot/eval that run nothing
+	"bot/eval/taken":             35,
 	"bot/eval":                   40,
 	"bot/report/plain":           31, // the parts of bot/report that know no evaluation
 	"bot/report/figure":          32,

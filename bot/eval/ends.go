@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"patchbench/bench"
 	"patchbench/bench/sample"
+	"patchbench/bot/eval/taken"
 	"patchbench/store"
 )
 
@@ -34,7 +34,7 @@ func (r *run) measureEnds(ctx context.Context, versions [][]sample.Version, all 
 			continue
 		}
 		// A continued evaluation has chosen already what it measured in between.
-		chosen[b] = r.inBetween(bm, list)
+		chosen[b] = taken.InBetween(r.samples, bm, list[1].N)
 		first[b] = !chosen[b]
 	}
 	if err := r.stretch(ctx, ends, first); err != nil {
@@ -47,7 +47,7 @@ func (r *run) measureEnds(ctx context.Context, versions [][]sample.Version, all 
 	r.judge(true)
 	apart := 0
 	for b, bm := range r.suite.Benchmarks {
-		if chosen[b] = chosen[b] || first[b] && moved(r.e.Results, bm); first[b] && !chosen[b] {
+		if chosen[b] = chosen[b] || first[b] && taken.Moved(r.e.Results, bm); first[b] && !chosen[b] {
 			apart++
 		}
 	}
@@ -71,34 +71,4 @@ func (r *run) tip(versions []sample.Version, params map[string]string) int {
 		}
 	}
 	return 0
-}
-
-// inBetween says that the record has samples of the benchmark on a version
-// between the ends.
-func (r *run) inBetween(b bench.Benchmark, ends []sample.Version) bool {
-	return slices.ContainsFunc(r.samples, func(s bench.Sample) bool {
-		return s.Failed == nil && s.Version != 0 && s.Version != ends[1].N && belongsTo(s.Benchmark, s.Params, b)
-	})
-}
-
-// moved says that the total of a benchmark's row is not known to be the same, also
-// because the benchmark fails on the last version.
-// Wall time alone that is unclear does not count where cpu time is settled.
-func moved(rows []bench.Comparison, b bench.Benchmark) bool {
-	wall, cpu := false, false
-	for _, c := range rows {
-		if !c.Tested || !belongs(c, b) {
-			continue
-		}
-		switch v := c.Total.Verdict; {
-		case c.Metric == bench.CPU.Name && v == bench.Same:
-			cpu = true
-		case v == bench.Same:
-		case c.Metric == bench.Wall.Name && v == bench.Unclear:
-			wall = true
-		default:
-			return true
-		}
-	}
-	return wall && !cpu
 }

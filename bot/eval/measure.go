@@ -3,15 +3,13 @@ package eval
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"patchbench/bench"
 	"patchbench/bench/compare"
 	"patchbench/bench/sample"
-	"patchbench/bench/sample/plan"
+	"patchbench/bot/eval/taken"
 	"patchbench/store"
 )
 
@@ -125,7 +123,7 @@ func (r *run) warmUp(ctx context.Context, boxes *boxes, chosen []bool) ([]course
 		}
 		c := &courses[b]
 		c.Weight, c.apart = bm.Weight, w.PeaksApart
-		c.Rounds, c.before = r.had(bm, versions)
+		c.Rounds, c.before = taken.Rounds(r.samples, r.e.Failures, bm, versions)
 		if w.Working > 1 {
 			c.Cost = max(w.Round, 1)
 			all += time.Duration(max(0, firstLook-c.Rounds)) * c.Cost
@@ -139,32 +137,6 @@ func (r *run) warmUp(ctx context.Context, boxes *boxes, chosen []bool) ([]course
 		r.Progress.Note(text)
 	}
 	return courses, nil
-}
-
-// had counts a benchmark's rounds in the record that all the versions took part
-// in, and the others that came before them.
-func (r *run) had(b bench.Benchmark, versions []sample.Version) (rounds, before int) {
-	failed := map[int]bool{} // from the first row on
-	for _, f := range r.e.Failures {
-		failed[f.N] = failed[f.N] || f.Benchmark == rowsOf(b)[0].Key()
-	}
-	took := map[int]map[int]bool{} // round -> versions
-	for _, s := range r.samples {
-		if s.Twin || s.Failed != nil || s.Discarded != "" || ofCounter(s) || !belongsTo(s.Benchmark, s.Params, b) {
-			continue
-		}
-		if took[s.Round] == nil {
-			took[s.Round] = map[int]bool{}
-		}
-		took[s.Round][s.Version] = true
-		before = max(before, s.Round)
-	}
-	for _, in := range took {
-		if !slices.ContainsFunc(versions, func(v sample.Version) bool { return !in[v.N] && !failed[v.N] }) {
-			rounds++
-		}
-	}
-	return rounds, before - rounds
 }
 
 func (r *run) looks() []int {
@@ -267,7 +239,7 @@ func (r *run) turn(ctx context.Context, boxes *boxes, courses []course, turn com
 // found before is not recorded twice.
 func (r *run) took(ctx context.Context, samples []bench.Sample, failures []bench.Failure, warnings []string) error {
 	if r.resumed != nil {
-		samples = r.newOnly(samples)
+		samples = taken.NewFailures(samples, r.samples)
 	}
 	r.samples = append(r.samples, samples...)
 	for _, f := range failures {
@@ -283,22 +255,22 @@ func (r *run) took(ctx context.Context, samples []bench.Sample, failures []bench
 
 // judge compares what was measured so far; final says that no round will follow.
 func (r *run) judge(final bool) {
-	o := compare.Options{Margin: r.Margin, Seed: r.Seed, Final: final, Tested: r.tested}
+	o := compare.Options{Margin: r.Margin, Seed: r.Seed, Final: final, Tested: func(row, metric string) bool { return taken.Tested(r.suite, row, metric) }}
 	if r.Rounds > 0 {
 		o.Looks = []int{r.Rounds}
 	}
 	r.compared = compare.Compare(r.e.Versions, r.samples, r.e.Failures, o)
 	r.e.Results = r.compared.Comparisons
 	for _, b := range r.suite.Benchmarks {
-		for _, row := range rowsOf(b) {
-			if !slices.ContainsFunc(r.e.Results, func(c bench.Comparison) bool { return belongs(c, row) }) {
-				r.e.Results = append(r.e.Results, compare.Unmeasured(r.e.Versions, row, r.failuresOf(row))...)
+		for _, row := range taken.Rows(b) {
+			if !slices.ContainsFunc(r.e.Results, func(c bench.Comparison) bool { return taken.Belongs(c, row) }) {
+				r.e.Results = append(r.e.Results, compare.Unmeasured(r.e.Versions, row, taken.Failures(r.samples, r.e.Failures, row))...)
 			}
 		}
 	}
 	for _, b := range r.suite.Benchmarks {
 		for i := range r.e.Results {
-			if c := &r.e.Results[i]; belongs(*c, b) {
+			if c := &r.e.Results[i]; taken.Belongs(*c, b) {
 				c.Weight = b.Weight
 			}
 		}
@@ -312,48 +284,6 @@ func (r *run) judge(final bool) {
 			r.warn(w)
 		}
 	}
-}
-
-// rowsOf gives a benchmark as a list of its rows, each a benchmark by name: itself,
-// or for one of several programs NAME/PROGRAM.
-func rowsOf(b bench.Benchmark) []bench.Benchmark {
-	p := plan.Of(b)
-	var rows []bench.Benchmark
-	for i := range p.Rows {
-		rows = append(rows, bench.Benchmark{Name: p.Name(b, i), Params: b.Params})
-	}
-	return rows
-}
-
-// failuresOf are the failures of a row: also those that only the record tells
-// of, because what goes before it in a chain has failed.
-func (r *run) failuresOf(row bench.Benchmark) []bench.Failure {
-	list := slices.Clone(r.e.Failures)
-	for _, s := range r.samples {
-		if s.Failed != nil && s.Discarded == "" && !s.Twin && !ofCounter(s) && s.Benchmark == row.Name && maps.Equal(s.Params, row.Params) &&
-			!slices.ContainsFunc(list, func(f bench.Failure) bool { return f.N == s.Version && f.Benchmark == row.Key() }) {
-			list = append(list, bench.Failure{N: s.Version, Benchmark: row.Key(), Signal: s.Failed.Signal, Status: s.Failed.Status, Reason: s.Failed.Reason})
-		}
-	}
-	return list
-}
-
-// tested says that the suite asks for verdicts on a metric of a row.
-func (r *run) tested(row, metric string) bool {
-	return slices.ContainsFunc(r.suite.Benchmarks, func(b bench.Benchmark) bool {
-		own := func(of bench.Benchmark) bool { return of.Key() == row }
-		return slices.Contains(b.Metrics, metric) &&
-			(slices.ContainsFunc(rowsOf(b), own) || b.Parse != "" && strings.HasPrefix(row, b.Name+"/"))
-	})
-}
-
-// belongs says that a row is the benchmark's, or parsed from its output (NAME/...).
-func belongs(c bench.Comparison, b bench.Benchmark) bool {
-	return belongsTo(c.Benchmark, c.Params, b)
-}
-
-func belongsTo(name string, params map[string]string, b bench.Benchmark) bool {
-	return maps.Equal(params, b.Params) && (name == b.Name || strings.HasPrefix(name, b.Name+"/"))
 }
 
 type silent struct{}

@@ -3,14 +3,13 @@ package eval
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"patchbench/bench"
 	"patchbench/bench/compare"
 	"patchbench/bench/sample"
+	"patchbench/bot/eval/taken"
 )
 
 // recountings is in how many rounds in all a counter is counted that does not repeat:
@@ -41,7 +40,7 @@ func (r *run) recount(ctx context.Context, boxes *boxes, chosen []bool) error {
 		u := list[0]
 		list = list[1:]
 		bm := r.suite.Benchmarks[u.b]
-		rounds, last := r.countings(bm, u.metrics, u.versions)
+		rounds, last := taken.Countings(r.samples, bm, u.metrics, u.versions)
 		what := fmt.Sprintf("%s: %s", bm.Key(), strings.Join(u.metrics, ", "))
 		if r.Budget > 0 && r.recounted+u.cost > r.Budget {
 			r.warn(fmt.Sprintf("%s: not the same in two runs of base; counted in %d of %d rounds, for which the budget of %v is too little",
@@ -61,7 +60,7 @@ func (r *run) recount(ctx context.Context, boxes *boxes, chosen []bool) error {
 		u.cost = r.Now().Sub(began)
 		r.recounted += u.cost
 		// What does not come any more is not waited for.
-		if now, _ := r.countings(bm, u.metrics, u.versions); now > rounds && now < goal {
+		if now, _ := taken.Countings(r.samples, bm, u.metrics, u.versions); now > rounds && now < goal {
 			list = append(list, u)
 		}
 	}
@@ -80,8 +79,8 @@ func (r *run) unsteady(boxes *boxes, chosen []bool, goal int) (list []unsteady, 
 		if !chosen[b] || sampler == nil {
 			continue
 		}
-		metrics := slices.DeleteFunc(sampler.Counters(b), func(m string) bool { return repeats(r.samples, bm, m) })
-		if rounds, _ := r.countings(bm, metrics, versions); len(metrics) > 0 && rounds < goal {
+		metrics := slices.DeleteFunc(sampler.Counters(b), func(m string) bool { return taken.Repeats(r.samples, bm, m) })
+		if rounds, _ := taken.Countings(r.samples, bm, metrics, versions); len(metrics) > 0 && rounds < goal {
 			list = append(list, unsteady{b: b, metrics: metrics, versions: versions, cost: r.counting[b]})
 			total += goal - rounds
 		}
@@ -95,44 +94,4 @@ func within(budget time.Duration) string {
 		return ""
 	}
 	return fmt.Sprintf(", within %v", budget)
-}
-
-// repeats says that a counter of a benchmark was the same in all runs of base's build.
-func repeats(samples []bench.Sample, b bench.Benchmark, metric string) bool {
-	first := map[string]float64{}
-	for _, s := range samples {
-		if s.Version != 0 || s.Metric != metric || s.Failed != nil || s.Discarded != "" || !belongsTo(s.Benchmark, s.Params, b) {
-			continue
-		}
-		row := bench.RowName(s.Benchmark, s.Params)
-		if x, ok := first[row]; ok && x != s.Value {
-			return false
-		}
-		first[row] = s.Value
-	}
-	return true
-}
-
-// countings tells in how many rounds some counters of a benchmark were taken on each
-// of the versions that are counted at all, and the number of the last one.
-func (r *run) countings(b bench.Benchmark, metrics []string, versions []sample.Version) (rounds, last int) {
-	took := map[int]map[int]bool{} // round -> versions
-	all := map[int]bool{}
-	for _, s := range r.samples {
-		if s.Twin || s.Discarded != "" || !slices.Contains(metrics, s.Metric) || !belongsTo(s.Benchmark, s.Params, b) ||
-			!slices.ContainsFunc(versions, func(v sample.Version) bool { return v.N == s.Version }) {
-			continue
-		}
-		if took[s.Round] == nil {
-			took[s.Round] = map[int]bool{}
-		}
-		took[s.Round][s.Version], all[s.Version] = true, true
-		last = max(last, s.Round)
-	}
-	for _, in := range took {
-		if maps.Equal(in, all) {
-			rounds++
-		}
-	}
-	return rounds, last
 }

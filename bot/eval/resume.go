@@ -166,17 +166,6 @@ func (r *run) sameInstructions(now string) error {
 
 func byPerf(how string) bool { return how == sample.ByPerf }
 
-// newOnly drops the lines of failures that the record has already, from the
-// warm-up before.
-func (r *run) newOnly(samples []bench.Sample) []bench.Sample {
-	return slices.DeleteFunc(slices.Clone(samples), func(s bench.Sample) bool {
-		return s.Failed != nil && s.Discarded == "" && slices.ContainsFunc(r.samples, func(o bench.Sample) bool {
-			return o.Failed != nil && o.Discarded == "" && o.Version == s.Version && o.Twin == s.Twin && o.Metric == s.Metric &&
-				bench.RowName(o.Benchmark, o.Params) == bench.RowName(s.Benchmark, s.Params)
-		})
-	})
-}
-
 // budget is the time for measuring when none was named: with a fixed number of
 // rounds it has no bound.
 func (r *run) budget() {

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"patchbench/bench"
 	"patchbench/bench/sample"
 	"patchbench/store"
@@ -73,89 +71,6 @@ func TestSameBuildAndCompiler(t *testing.T) {
 	}
 }
 
-func TestHad(t *testing.T) {
-	b := bench.Benchmark{Name: "b"}
-	runs := func(name string, round int, versions ...int) (out []bench.Sample) {
-		for _, v := range versions {
-			out = append(out, bench.Sample{Benchmark: name, Metric: "wall", Round: round, Version: v})
-		}
-		return out
-	}
-	failed := runs("b", 1, 2)
-	failed[0].Failed = &bench.Failed{Status: 1}
-	discarded := runs("b", 3, 0, 1, 2)
-	for i := range discarded {
-		discarded[i].Discarded = "stall"
-	}
-	versions := []sample.Version{{N: 0}, {N: 1}, {N: 2}, {Twin: true}}
-	tests := map[string]struct {
-		samples  []bench.Sample
-		failures []bench.Failure
-		want     [2]int
-	}{
-		"none":               {nil, nil, [2]int{0, 0}},
-		"two rounds":         {append(runs("b", 1, 0, 1, 2), runs("b", 2, 2, 1, 0)...), nil, [2]int{2, 0}},
-		"another benchmark":  {runs("c", 1, 0, 1, 2), nil, [2]int{0, 0}},
-		"rows of its output": {runs("b/Encode", 1, 0, 1, 2), nil, [2]int{1, 0}},
-		"a discarded round":  {append(runs("b", 1, 0, 1, 2), discarded...), nil, [2]int{1, 0}},
-		"ends, then all":     {append(append(runs("b", 1, 0, 2), runs("b", 2, 0, 2)...), runs("b", 3, 0, 1, 2)...), nil, [2]int{1, 2}},
-		"a version that fails": {append(runs("b", 1, 0, 1), failed...),
-			[]bench.Failure{{N: 2, Benchmark: "b"}}, [2]int{1, 0}},
-	}
-	for name, tt := range tests {
-		r := &run{e: &store.Evaluation{Failures: tt.failures}, samples: tt.samples}
-		rounds, before := r.had(b, versions)
-		if d := cmp.Diff(tt.want, [2]int{rounds, before}); d != "" {
-			t.Errorf("%s (-want +got):\n%s", name, d)
-		}
-	}
-}
-
-func TestNewOnly(t *testing.T) {
-	line := func(v int, failed bool) bench.Sample {
-		s := bench.Sample{Round: 1, Version: v, Benchmark: "b", Metric: "wall"}
-		if failed {
-			s.Failed = &bench.Failed{Status: 1}
-		}
-		return s
-	}
-	r := &run{samples: []bench.Sample{line(0, false), line(1, true)}}
-	got := r.newOnly([]bench.Sample{line(1, true), line(2, true), line(0, false)})
-	if d := cmp.Diff([]bench.Sample{line(2, true), line(0, false)}, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-}
-
-func TestMoved(t *testing.T) {
-	row := func(metric string, v bench.Verdict) bench.Comparison {
-		return bench.Comparison{Benchmark: "b", Metric: metric, Tested: true, Total: bench.Step{Verdict: v}}
-	}
-	other := row("cpu", bench.Worse)
-	other.Benchmark = "c"
-	shown := row("user", bench.Worse)
-	shown.Tested = false
-	tests := map[string]struct {
-		rows []bench.Comparison
-		want bool
-	}{
-		"no row":               {nil, false},
-		"all the same":         {[]bench.Comparison{row("cpu", bench.Same), row("wall", bench.Same)}, false},
-		"better":               {[]bench.Comparison{row("cpu", bench.Same), row("rss", bench.Better)}, true},
-		"unclear":              {[]bench.Comparison{row("cpu", bench.Unclear), row("wall", bench.Same)}, true},
-		"wall, cpu settled":    {[]bench.Comparison{row("wall", bench.Unclear), row("cpu", bench.Same)}, false},
-		"wall alone":           {[]bench.Comparison{row("wall", bench.Unclear)}, true},
-		"fails on the last":    {[]bench.Comparison{row("cpu", bench.NotMeasured)}, true},
-		"another benchmark":    {[]bench.Comparison{row("cpu", bench.Same), other}, false},
-		"only shown":           {[]bench.Comparison{row("cpu", bench.Same), shown}, false},
-		"wall moved, cpu same": {[]bench.Comparison{row("wall", bench.Worse), row("cpu", bench.Same)}, true},
-	}
-	for name, tt := range tests {
-		if got := moved(tt.rows, bench.Benchmark{Name: "b"}); got != tt.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
 func TestTip(t *testing.T) {
 	as := func(n int) *int { return &n }
 	measured := func(n ...int) (out []sample.Version) {
@@ -180,5 +95,24 @@ func TestTip(t *testing.T) {
 		if got := tt.r.tip(tt.measured, nil); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
+	}
+}
+
+func TestSameInstructions(t *testing.T) {
+	const valgrind = "instructions by valgrind: "
+	for _, tt := range []struct {
+		before, now string
+		ok          bool
+	}{
+		{"", "", true}, {"", sample.ByPerf, true}, {sample.ByPerf, sample.ByPerf, true}, {valgrind + "no counter", valgrind + "not allowed", true},
+		{sample.ByPerf, valgrind + "not allowed", false}, {valgrind + "not allowed", sample.ByPerf, false},
+	} {
+		r := &run{e: &store.Evaluation{}, resumed: &store.Evaluation{Host: bench.Host{Instructions: tt.before}}}
+		if err := r.sameInstructions(tt.now); (err == nil) != tt.ok {
+			t.Errorf("%q after %q: %v", tt.now, tt.before, err)
+		}
+	}
+	if err := (&run{}).sameInstructions(sample.ByPerf); err != nil {
+		t.Errorf("a new evaluation: %v", err)
 	}
 }
