@@ -12,6 +12,7 @@ import (
 
 	"patchbench/bench/sandbox"
 	"patchbench/bot/eval"
+	"patchbench/bot/eval/resume"
 	"patchbench/mbox"
 	"patchbench/mbox/series"
 	"patchbench/mbox/series/spill"
@@ -231,14 +232,14 @@ type repoFlags struct {
 func stageError(err error) error {
 	var suite *eval.InputError
 	var repo *tree.InputError
-	var resume *eval.ResumeError
+	var other *resume.Error
 	var id *store.IDError
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, sandbox.ErrNone):
 		return &failure{statusUnsafe, fmt.Errorf("%w; --unsafe-no-sandbox runs it all the same, as yourself: only for code that you trust", err)}
-	case errors.Is(err, sandbox.ErrTemp), errors.As(err, &suite), errors.As(err, &repo), errors.As(err, &resume), errors.As(err, &id):
+	case errors.Is(err, sandbox.ErrTemp), errors.As(err, &suite), errors.As(err, &repo), errors.As(err, &other), errors.As(err, &id):
 		return usage(err)
 	}
 	return err

@@ -71,6 +71,7 @@ var layer = map[string]int{
 	"store/storetest":            31, // for tests
 	"bot/eval/edits":             35, // the parts of bot/eval that run nothing
 	"bot/eval/taken":             35,
+	"bot/eval/resume":            35,
 	"bot/eval":                   40,
 	"bot/report/plain":           31, // the parts of bot/report that know no evaluation
 	"bot/report/figure":          32,
@@ -96,6 +97,10 @@ var layer = map[string]int{
 	"bot/github/api":             46, // the parts of bot/github: the way there
 	"bot/github/mirror":          46, // git
 	"bot/github/comment":         46, // text
+	"bot/github/hint":            46, // what happened
+	"bot/github/intake":          47, // who tells of it
+	"bot/github/notice":          47, // what is told in return
+	"bot/github/fetch":           47, // what the worker needs
 	"bot/github":                 48,
 	"bot/watch":                  50,
 	"bot/watch/sender":           45, // who sent a mail

@@ -11,6 +11,7 @@ import (
 
 	"patchbench/bench"
 	"patchbench/bench/unlink"
+	"patchbench/bot/eval/resume"
 	"patchbench/mbox/tree"
 )
 
@@ -36,7 +37,7 @@ func (r *run) build(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := r.sameBuild(v); err != nil {
+		if err := resume.SameBuild(r.resumed, v); err != nil {
 			return err
 		}
 		for k, b := range builds {

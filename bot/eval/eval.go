@@ -29,6 +29,7 @@ import (
 	"patchbench/bench/sandbox"
 	"patchbench/bench/suite"
 	"patchbench/bot/eval/edits"
+	"patchbench/bot/eval/resume"
 	"patchbench/mbox"
 	"patchbench/mbox/tree"
 	"patchbench/store"
@@ -84,7 +85,7 @@ type Options struct {
 	Store *store.Store
 	// ID of the evaluation; "" draws a new one.
 	ID string
-	// Resume is the interrupted evaluation in Store to go on with, or ResumeLast;
+	// Resume is the interrupted evaluation in Store to go on with, or resume.Last;
 	// its seed, margin and fixed rounds are used, and Seed and Rounds must be 0 or
 	// the same. "" starts a new one.
 	Resume string
@@ -211,7 +212,7 @@ func (r *run) prepare(ctx context.Context, in Input) (err error) {
 		return err
 	}
 	if r.Resume != "" {
-		if err := r.resume(ctx); err != nil {
+		if err := r.goOn(ctx); err != nil {
 			return err
 		}
 	}
@@ -233,6 +234,14 @@ func (o Options) defaults() Options {
 		o.ID = store.NewID(o.Now(), rand.New(rand.NewPCG(o.Seed, uint64(o.Now().UnixNano()))))
 	}
 	return o
+}
+
+// budget is the time for measuring when none was named: with a fixed number of
+// rounds it has no bound.
+func (r *run) budget() {
+	if r.Budget == 0 && r.Rounds == 0 {
+		r.Budget = 10 * time.Minute
+	}
 }
 
 // run is the state of one evaluation.
@@ -400,6 +409,37 @@ func (r *run) warnOfEdits() error {
 	for _, text := range edits.Warnings(list, r.suite, r.suiteFile) {
 		r.warn(text)
 	}
+	return nil
+}
+
+// goOn takes up the evaluation that Options.Resume names: its seed, rounds,
+// samples and failures become those of this run.
+func (r *run) goOn(ctx context.Context) error {
+	if r.Store == nil {
+		return errors.New("continue an evaluation: there is no store to read it from")
+	}
+	old, err := resume.Find(ctx, r.Store, r.Resume, r.e)
+	if err != nil {
+		return err
+	}
+	for s, err := range r.Store.Samples(ctx, old.ID) {
+		if err != nil {
+			return err
+		}
+		r.samples = append(r.samples, s)
+	}
+	r.resumed = old
+	r.ID, r.Seed, r.Margin, r.Rounds = old.ID, old.Seed, old.Margin, old.FixedRounds
+	e := r.e
+	e.ID, e.Created, e.Seed, e.Margin, e.FixedRounds, e.Command = old.ID, old.Created, old.Seed, old.Margin, old.FixedRounds, old.Command
+	e.Host.LoadBefore, e.Host.PressureBefore, e.Host.Compiler = old.Host.LoadBefore, old.Host.PressureBefore, old.Host.Compiler
+	e.Host.Instructions = old.Host.Instructions
+	e.BuildSeconds, e.MeasureSeconds = old.BuildSeconds, old.MeasureSeconds
+	e.Failures = slices.Clone(old.Failures)
+	for _, w := range old.Warnings {
+		r.warn(w)
+	}
+	r.warn(fmt.Sprintf("interrupted after %d rounds, continued on %s UTC", old.Rounds, r.Now().UTC().Format("2006-01-02 15:04")))
 	return nil
 }
 

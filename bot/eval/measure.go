@@ -9,6 +9,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bench/compare"
 	"patchbench/bench/sample"
+	"patchbench/bot/eval/resume"
 	"patchbench/bot/eval/taken"
 	"patchbench/store"
 )
@@ -64,7 +65,7 @@ func (r *run) stretch(ctx context.Context, versions [][]sample.Version, chosen [
 	if err != nil {
 		return err
 	}
-	if err := r.sameCompiler(compiler); err != nil {
+	if err := resume.SameCompiler(r.resumed, compiler); err != nil {
 		return err
 	}
 	r.e.Host.Compiler = compiler
@@ -72,7 +73,7 @@ func (r *run) stretch(ctx context.Context, versions [][]sample.Version, chosen [
 	if err != nil {
 		return err
 	}
-	if err := r.sameInstructions(how); err != nil {
+	if err := resume.SameInstructions(r.resumed, how); err != nil {
 		return err
 	}
 	r.e.Host.Instructions = how

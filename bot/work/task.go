@@ -14,6 +14,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bench/sandbox"
 	"patchbench/bot/eval"
+	"patchbench/bot/eval/resume"
 	"patchbench/bot/github"
 	"patchbench/bot/work/slot"
 	"patchbench/config/service"
@@ -239,7 +240,7 @@ func (j *job) evaluation(ctx context.Context) (*store.Evaluation, error) {
 			return before, nil
 		}
 		e, err := j.measure(ctx, "", id)
-		var other *eval.ResumeError
+		var other *resume.Error
 		if !errors.As(err, &other) {
 			return e, err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"patchbench/bench"
 	"patchbench/bot/eval"
+	"patchbench/bot/eval/resume"
 	"patchbench/store"
 	"patchbench/store/storetest"
 )
@@ -394,7 +395,7 @@ func TestBegunAnew(t *testing.T) {
 		}
 		w.evaluate = func(_ context.Context, in eval.Input, o eval.Options) (*store.Evaluation, error) {
 			if o.Resume != "" {
-				return nil, &eval.ResumeError{ID: o.Resume, Why: "the kernel was 6.1 and is 6.2"}
+				return nil, &resume.Error{ID: o.Resume, Why: "the kernel was 6.1 and is 6.2"}
 			}
 			return w.keep(in, o, store.StoppedDecided)
 		}
