@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-github/v62/github"
 
 	"patchbench/bot/github/api"
+	"patchbench/bot/github/hint"
 )
 
 // goneSince is when the head was first seen as it is and its fork gone, by
@@ -109,7 +110,7 @@ func (p *pull) pushedSince(at time.Time) bool {
 // again: each time costs of GitHub's limit, and anybody can comment.
 const refusedFor = time.Minute
 
-func (c *Client) wasRefused(h hint) bool {
+func (c *Client) wasRefused(h hint.Hint) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, ok := c.refused[h.Repo+" "+h.Login]
@@ -126,7 +127,7 @@ func (c *Client) refuse(repo, login string) {
 
 // mayWrite asks GitHub whether somebody has write access.
 func (c *Client) mayWrite(ctx context.Context, p *pull, login string) (bool, error) {
-	if !isLogin(login) {
+	if !hint.IsLogin(login) {
 		return false, nil
 	}
 	level, _, err := p.client.Repositories.GetPermissionLevel(ctx, p.client.Owner, p.client.Name, login)

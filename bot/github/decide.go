@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-github/v62/github"
 
 	"patchbench/bot/github/api"
-	"patchbench/bot/github/comment"
+	"patchbench/bot/github/hint"
 	"patchbench/config/service"
 	"patchbench/mbox"
 	"patchbench/store"
@@ -28,7 +28,7 @@ type pull struct {
 	gone    time.Time    // when the head's fork was first seen to be gone; zero: it is there
 }
 
-func (p *pull) ref() string { return ref(p.repo, p.GetNumber()) }
+func (p *pull) ref() string { return api.Ref(p.repo, p.GetNumber()) }
 
 func (p *pull) head() string { return p.GetHead().GetSHA() }
 
@@ -55,9 +55,9 @@ func (p *pull) live() (keys []string) {
 func isLive(s store.State) bool { return s == store.Held || s == store.Queued || s == store.Running }
 
 // handle does what a hint asks for.
-func (c *Client) handle(ctx context.Context, h hint) error {
+func (c *Client) handle(ctx context.Context, h hint.Hint) error {
 	if h.Login != "" && c.wasRefused(h) {
-		c.o.Log.Info("github: command of somebody without write access", "pull", ref(h.Repo, h.Number), "login", h.Login)
+		c.o.Log.Info("github: command of somebody without write access", "pull", api.Ref(h.Repo, h.Number), "login", h.Login)
 		return nil
 	}
 	p, err := c.pull(ctx, h)
@@ -68,11 +68,11 @@ func (c *Client) handle(ctx context.Context, h hint) error {
 		err = c.close(ctx, p)
 	} else {
 		switch h.Kind {
-		case changed:
+		case hint.Changed:
 			err = c.changed(ctx, p)
-		case commanded:
+		case hint.Commanded:
 			err = c.command(ctx, p, h)
-		case rerun:
+		case hint.Rerun:
 			err = c.rerun(ctx, p, h)
 		}
 	}
@@ -83,16 +83,16 @@ func (c *Client) handle(ctx context.Context, h hint) error {
 }
 
 // pull asks GitHub for the pull request of a hint; nil if it is not ours any more.
-func (c *Client) pull(ctx context.Context, h hint) (*pull, error) {
-	a, g, err := c.api()
+func (c *Client) pull(ctx context.Context, h hint.Hint) (*pull, error) {
+	a, g, err := c.access.API()
 	if err != nil {
 		return nil, err
 	}
-	name, set, ours := repository(g, h.Repo)
+	name, set, ours := api.Find(g, h.Repo)
 	if !ours {
 		return nil, nil
 	}
-	p := &pull{repo: name, set: set, project: c.cfg().ProjectOf(set.Project)}
+	p := &pull{repo: name, set: set, project: c.access.Config().ProjectOf(set.Project)}
 	if p.project == nil {
 		return nil, fmt.Errorf("github: repository %s: no project %s in the service's file", name, set.Project)
 	}
@@ -102,10 +102,10 @@ func (c *Client) pull(ctx context.Context, h hint) (*pull, error) {
 	var res *github.Response
 	p.PullRequest, res, err = p.client.PullRequests.Get(ctx, p.client.Owner, p.client.Name, h.Number)
 	if err != nil {
-		return nil, fmt.Errorf("read pull request %s: %w", ref(name, h.Number), err)
+		return nil, fmt.Errorf("read pull request %s: %w", api.Ref(name, h.Number), err)
 	}
 	if p.GetNumber() != h.Number || !isCommit(p.head()) {
-		return nil, fmt.Errorf("read pull request %s: the answer is none: number %d, head %.50q", ref(name, h.Number), p.GetNumber(), p.head())
+		return nil, fmt.Errorf("read pull request %s: the answer is none: number %d, head %.50q", api.Ref(name, h.Number), p.GetNumber(), p.head())
 	}
 	if p.GetHead().GetRepo() == nil {
 		if p.gone, err = c.goneSince(ctx, p, res.Header.Get("Date")); err != nil {
@@ -233,7 +233,7 @@ func (c *Client) decide(ctx context.Context, p *pull, r run) error {
 }
 
 // command does what somebody wrote, if he may.
-func (c *Client) command(ctx context.Context, p *pull, h hint) error {
+func (c *Client) command(ctx context.Context, p *pull, h hint.Hint) error {
 	// What became of a command is kept, as the task that it made may be
 	// superseded when it comes again.
 	done := "github:command:" + p.repo + ":" + h.ID
@@ -262,7 +262,7 @@ func (c *Client) command(ctx context.Context, p *pull, h hint) error {
 }
 
 // rerun runs the head again for somebody who may ask for that.
-func (c *Client) rerun(ctx context.Context, p *pull, h hint) error {
+func (c *Client) rerun(ctx context.Context, p *pull, h hint.Hint) error {
 	if h.Head != p.head() {
 		c.o.Log.Info("github: asked to run a commit that is not the head", "pull", p.ref(), "commit", h.Head)
 		return nil
@@ -276,9 +276,9 @@ func (c *Client) rerun(ctx context.Context, p *pull, h hint) error {
 
 // ask runs the head for somebody who may approve it; suffix is that of the key
 // if it ran before.
-func (c *Client) ask(ctx context.Context, p *pull, h hint, suffix string) error {
+func (c *Client) ask(ctx context.Context, p *pull, h hint.Hint, suffix string) error {
 	at := p.newest(p.head())
-	if h.Kind == commanded && p.pushedSince(h.At) {
+	if h.Kind == hint.Commanded && p.pushedSince(h.At) {
 		if at != nil && isLive(at.State) {
 			return c.endOthers(ctx, p, p.head()) // held, or approved otherwise
 		}
@@ -320,11 +320,11 @@ func (c *Client) show(ctx context.Context, ref string) error {
 	if err != nil || t == nil || t.State == store.Done || t.State == store.Failed {
 		return err
 	}
-	var p store.PullPayload
-	if err := store.DecodePayload(t.Payload, &p); err != nil {
+	n, err := c.Standing(t)
+	if err != nil {
 		return err
 	}
-	return c.st.PutNotice(ctx, *c.notice(p, comment.Standing(c.about(t), t.State, detail(t))))
+	return c.st.PutNotice(ctx, *n)
 }
 
 // latest is the newest task of a pull request with its payload, nil for none.
@@ -334,52 +334,4 @@ func (c *Client) latest(ctx context.Context, ref string) (*store.Task, error) {
 		return nil, err
 	}
 	return c.st.Task(ctx, tasks[0].ID)
-}
-
-// pullOf finds the pull request whose head a commit is or was; 0 for none.
-func (c *Client) pullOf(ctx context.Context, repo, head string) (int, error) {
-	tasks, err := c.st.Tasks(ctx, store.TaskFilter{Kind: store.KindPull, Limit: 1000})
-	for _, t := range tasks {
-		if text, ok := strings.CutPrefix(t.Ref, repo+"#"); ok && t.Content == head {
-			return strconv.Atoi(text)
-		}
-	}
-	return 0, err
-}
-
-// detail is what there is to say of a task's state.
-func detail(t *store.Task) string {
-	switch t.State {
-	case store.Queued:
-		return ""
-	case store.Running:
-		return t.Progress
-	}
-	return t.Reason
-}
-
-// about is what texts say of a task.
-func (c *Client) about(t *store.Task) comment.About {
-	now := t.Ended // so that the same task gives the same text
-	if now.IsZero() {
-		now = c.o.Now().UTC()
-	}
-	return comment.About{Key: t.Key, Head: t.Content, Started: t.Started, Now: now, URL: c.page(t.Evaluation)}
-}
-
-// pullPage is the address of a pull request's page.
-func (c *Client) pullPage(repo string, number int) string {
-	a, _, err := c.api()
-	if err != nil {
-		return ""
-	}
-	return a.PullURL(repo, number)
-}
-
-// page is the address of an evaluation's page, "" if there is none.
-func (c *Client) page(id string) string {
-	if w := c.cfg().Web; w != nil && w.URL != "" && id != "" {
-		return w.URL + "/evaluations/" + id
-	}
-	return ""
 }

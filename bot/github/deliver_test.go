@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"patchbench/bot/github/githubtest"
+	"patchbench/bot/github/notice"
 	"patchbench/bot/report/cases"
 	"patchbench/store"
 )
@@ -190,7 +191,7 @@ func TestProgressIsPaced(t *testing.T) {
 	if err := w.finish(task, payload, cases.All["one-improvement"]()); err != nil {
 		t.Fatal(err)
 	}
-	w.hub.Advance(betweenProgress)
+	w.hub.Advance(notice.BetweenProgress)
 	w.deliver()
 	w.says(p, "**Better.**")
 }

@@ -2,9 +2,13 @@
 // brings their commits in, and keeps one comment and one check run at each up to
 // date.
 //
-//	webhook, polling -> hints (in the store) -> what GitHub says now -> store.Decide
-//	store.Task -> Prepare -> a repository and the range base..head -> bot/eval
-//	store.Evaluation -> Render -> store.Notice -> Deliver
+//	webhook, polling -> intake -> hint (kept in the store)
+//	hint -> what GitHub says now -> store.Decide
+//	store.Task -> fetch, mirror -> a repository and the range base..head -> bot/eval
+//	store.Evaluation -> notice, comment -> store.Notice -> notice -> GitHub
+//
+// This package decides; the ones below it are its parts, and api is their way to
+// GitHub.
 //
 // What comes in is a hint and no more: that something happened at a pull
 // request. What is done follows from what GitHub's API says of it when the hint
@@ -33,17 +37,24 @@ package github
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"patchbench/bot/github/api"
+	"patchbench/bot/github/fetch"
+	"patchbench/bot/github/hint"
+	"patchbench/bot/github/intake"
+	"patchbench/bot/github/notice"
 	"patchbench/config/service"
 	"patchbench/store"
+)
+
+// Errors of Prepare that can be tested for.
+var (
+	ErrPull  = fetch.ErrPull
+	ErrMoved = fetch.ErrMoved
 )
 
 // Options of a Client. The zero value works.
@@ -55,31 +66,20 @@ type Options struct {
 
 // Client is the bot's part in GitHub. It may be used by several goroutines.
 type Client struct {
-	cfg func() *service.Config
-	st  *store.Store
-	o   Options
+	*intake.Intake // Webhook, Poll
+	*fetch.Fetcher // Prepare
+	*notice.Board  // Running, Failed, Render, Deliver
 
-	mu     sync.Mutex
-	access *api.API
-	of     credentials      // of access
-	shown  map[string]shown // by pull request, what runs there
+	access *api.Access
+	st     *store.Store
+	o      Options
+	queue  *hint.Queue
+	wake   chan struct{}
+
+	mu sync.Mutex
 	// refused is when somebody was last found to have no write access, by
 	// repository and login.
 	refused map[string]time.Time
-
-	queue queue
-	wake  chan struct{}
-}
-
-// credentials are what a connection is made with.
-type credentials struct {
-	app        int64
-	key, token service.Secret
-	base       string
-}
-
-func credentialsOf(g *service.GitHub) credentials {
-	return credentials{g.AppID, g.Key, g.Token, g.BaseURL}
 }
 
 // New makes a client; nothing is sent. cfg gives the service's file as it is
@@ -92,71 +92,34 @@ func New(cfg func() *service.Config, st *store.Store, o Options) (*Client, error
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{cfg: cfg, st: st, o: o, wake: make(chan struct{}, 1), shown: map[string]shown{}, refused: map[string]time.Time{}}
-	c.queue.st = st
-	if _, _, err := c.api(); err != nil {
+	access, err := api.NewAccess(cfg, api.Options{Now: o.Now, Transport: o.Transport})
+	if err != nil {
 		return nil, err
 	}
+	c := &Client{
+		access: access, st: st, o: o, queue: hint.NewQueue(st), wake: make(chan struct{}, 1), refused: map[string]time.Time{},
+		Fetcher: fetch.New(access), Board: notice.New(access, st, o.Now),
+	}
+	c.Intake = intake.New(access, st, c.queue, intake.Options{Now: o.Now, Log: o.Log, Woken: func() {
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}})
 	return c, nil
 }
-
-// errOff says that GitHub is no part of the service any more.
-var errOff = errors.New("github: not in the service's file")
-
-// api gives the access of now.
-func (c *Client) api() (*api.API, *service.GitHub, error) {
-	g := c.cfg().GitHub
-	if g == nil {
-		return nil, nil, errOff
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.access == nil || c.of != credentialsOf(g) {
-		a, err := api.New(*g, api.Options{Now: c.o.Now, Transport: c.o.Transport})
-		if err != nil {
-			return nil, nil, err
-		}
-		c.access, c.of = a, credentialsOf(g)
-	}
-	return c.access, g, nil
-}
-
-// forget drops what is known of a repository after GitHub knew neither it nor us:
-// the App may have been installed anew, or its token withdrawn.
-func (c *Client) forget(repo string, fault api.Fault) {
-	if fault != api.Missing && fault != api.Denied {
-		return
-	}
-	if a, _, err := c.api(); err == nil {
-		a.Forget(repo)
-	}
-}
-
-// repository finds a repository of the service's file, under the name that it
-// has there.
-func repository(g *service.GitHub, repo string) (name string, r service.Repository, ok bool) {
-	for name, r := range g.Repositories {
-		if strings.EqualFold(name, repo) {
-			return name, r, true
-		}
-	}
-	return "", r, false
-}
-
-// ref names a pull request, as it stands in tasks.
-func ref(repo string, number int) string { return fmt.Sprintf("%s#%d", repo, number) }
 
 // Run works off what the webhook took in and, if the service's file says so,
 // asks GitHub itself what is new. It ends with ctx.
 func (c *Client) Run(ctx context.Context) error {
-	if err := c.queue.load(ctx); err != nil {
+	if err := c.queue.Load(ctx); err != nil {
 		return err
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var polled time.Time
 	for {
-		if g := c.cfg().GitHub; g != nil {
+		if g := c.access.Config().GitHub; g != nil {
 			if now := c.o.Now(); g.Poll > 0 && now.Sub(polled) >= g.Poll {
 				polled = now
 				c.Poll(ctx)
@@ -172,4 +135,66 @@ func (c *Client) Run(ctx context.Context) error {
 		case <-c.wake:
 		}
 	}
+}
+
+// How often a hint is tried when GitHub cannot tell, and the longest pause
+// between.
+const (
+	maxAttempts  = 40
+	longestPause = 30 * time.Minute
+)
+
+// WorkOff does what the waiting hints ask for, in their order for each pull
+// request. What GitHub refuses is tried again later; an error is one of the store.
+func (c *Client) WorkOff(ctx context.Context) error {
+	if err := c.queue.Load(ctx); err != nil {
+		return err
+	}
+	blocked := map[string]bool{} // an earlier hint for it waits
+	for _, h := range c.queue.Waiting() {
+		at := api.Ref(h.Repo, h.Number)
+		if blocked[at] {
+			continue
+		}
+		if h.Next.After(c.o.Now()) {
+			blocked[at] = true
+			continue
+		}
+		c.queue.Begin(h)
+		err := c.handle(ctx, h)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		log := c.o.Log.With("pull", at, "hint", string(h.Kind))
+		fault, until := api.FaultOf(err)
+		h.Attempts++
+		give := maxAttempts
+		switch fault {
+		case api.None:
+			give = 0
+		case api.Limited:
+			h.Attempts--
+			h.Next = until
+		case api.Missing, api.Refused:
+			give = api.TriesMissing
+		}
+		c.access.Forget(h.Repo, fault)
+		if fault != api.None && fault != api.Limited {
+			h.Next = c.o.Now().Add(api.Pause(h.Attempts, longestPause))
+		}
+		again := err != nil && h.Attempts < give
+		if err != nil {
+			log.Warn("github: event not worked off", "error", err, "attempt", h.Attempts, "again", again)
+		}
+		if err := c.queue.Settle(ctx, h, again); err != nil {
+			return err
+		}
+		if again {
+			blocked[at] = true
+		}
+		if fault == api.Limited {
+			return nil // for every other as well
+		}
+	}
+	return nil
 }

@@ -2,10 +2,6 @@ package github
 
 import (
 	"bytes"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
@@ -43,15 +39,7 @@ type world struct {
 	heard    chan struct{}     // gets one for each decision in the log, unless it is nil
 }
 
-const secret = "It7ss3cr3tOfTheHook"
-
-var appKey = sync.OnceValue(func() []byte {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		panic(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
-})
+const secret = githubtest.Secret
 
 func (w *world) Write(b []byte) (int, error) {
 	if w.heard != nil && bytes.Contains(b, []byte("github: decided")) {
@@ -67,17 +55,7 @@ func newWorld(t *testing.T) *world {
 	w.repo = w.hub.Repo("Kit/kit")
 	w.repo.Allow("maintainer", "write")
 	w.repo.Allow("reader", "read")
-	w.cfg = &service.Config{
-		State:    t.TempDir(),
-		Projects: []service.Project{{Name: "kit", Class: "default"}},
-		Web:      &service.Web{URL: "https://bench.example.org"},
-		GitHub: &service.GitHub{
-			AppID: w.hub.AppID, Key: service.Secret(appKey()), WebhookSecret: secret, BaseURL: w.hub.URL,
-			Repositories: map[string]service.Repository{
-				"kit/kit": {Project: "kit", Label: "bench", Trusted: []string{"friend", "friends-org"}, Policy: service.Strict},
-			},
-		},
-	}
+	w.cfg = w.hub.Config(t.TempDir())
 	w.restart()
 	t.Cleanup(func() {
 		w.logMu.Lock()
@@ -154,12 +132,12 @@ func (w *world) settle() {
 			w.t.Fatal(err)
 		}
 		w.deliver()
-		if len(w.c.queue.waiting()) == 0 && !w.due() {
+		if len(w.c.queue.Waiting()) == 0 && !w.due() {
 			return
 		}
 		w.hub.Advance(10 * time.Minute)
 	}
-	w.t.Fatalf("not at rest after 60 tries: hints %+v", w.c.queue.waiting())
+	w.t.Fatalf("not at rest after 60 tries: hints %+v", w.c.queue.Waiting())
 }
 
 // deliver delivers what is due now.
@@ -321,10 +299,4 @@ func (w *world) wantStates(want string) {
 }
 
 // line makes n commits on top of main.
-func (w *world) line(name string, n int) (head string) {
-	head = w.repo.Git.Tip("main")
-	for i := range n {
-		head = w.repo.Git.Commit(map[string]string{"README": "one\n", name: fmt.Sprint(i)}, fmt.Sprintf("%s: change %d", name, i+1), head)
-	}
-	return head
-}
+func (w *world) line(name string, n int) (head string) { return w.repo.Git.Line(name, n) }

@@ -1,4 +1,4 @@
-package github
+package intake
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-github/v62/github"
 
 	"patchbench/bot/github/api"
+	"patchbench/bot/github/hint"
 )
 
 // place is how far polling has come in a repository.
@@ -23,6 +24,9 @@ type place struct {
 	CommentsETag string    `json:"comments_etag,omitempty"`
 }
 
+// maxPages bounds how far back a list is read.
+const maxPages = 30
+
 // maxPolled is how many pull requests and comments of a repository one poll takes
 // up; the next goes on from there.
 const maxPolled = 500
@@ -30,10 +34,10 @@ const maxPolled = 500
 // Poll asks GitHub once what is new in each repository. A repository that cannot
 // be asked is asked again the next time, from the same place; a new one begins
 // now: what was there before is not looked at.
-func (c *Client) Poll(ctx context.Context) {
-	a, g, err := c.api()
+func (in *Intake) Poll(ctx context.Context) {
+	a, g, err := in.access.API()
 	if err != nil {
-		c.o.Log.Error("github: not polled", "error", err)
+		in.o.Log.Error("github: not polled", "error", err)
 		return
 	}
 	names := make([]string, 0, len(g.Repositories))
@@ -42,31 +46,31 @@ func (c *Client) Poll(ctx context.Context) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		err := c.poll(ctx, a, name)
+		err := in.poll(ctx, a, name)
 		if ctx.Err() != nil {
 			return
 		}
 		if err == nil {
 			continue
 		}
-		c.o.Log.Warn("github: not polled", "repository", name, "error", err)
+		in.o.Log.Warn("github: not polled", "repository", name, "error", err)
 		fault, _ := api.FaultOf(err)
-		c.forget(name, fault)
+		in.access.Forget(name, fault)
 		if fault == api.Limited {
 			return
 		}
 	}
 }
 
-func (c *Client) poll(ctx context.Context, a *api.API, repo string) error {
+func (in *Intake) poll(ctx context.Context, a *api.API, repo string) error {
 	key := "github:poll:" + repo
-	text, err := c.st.Value(ctx, key)
+	text, err := in.st.Value(ctx, key)
 	if err != nil {
 		return err
 	}
 	var at place
 	if text == "" {
-		now := c.o.Now().UTC().Truncate(time.Second)
+		now := in.o.Now().UTC().Truncate(time.Second)
 		at = place{Pulls: now, Comments: now}
 	} else if err := json.Unmarshal([]byte(text), &at); err != nil {
 		return fmt.Errorf("read how far polling came in %s: %w", repo, err)
@@ -75,26 +79,26 @@ func (c *Client) poll(ctx context.Context, a *api.API, repo string) error {
 	if err != nil {
 		return err
 	}
-	pulls, err := c.changedPulls(ctx, r, repo, &at)
+	pulls, err := in.changedPulls(ctx, r, repo, &at)
 	if err != nil {
 		return fmt.Errorf("list the pull requests of %s: %w", repo, err)
 	}
-	commands, err := c.newComments(ctx, r, repo, &at)
+	commands, err := in.newComments(ctx, r, repo, &at)
 	if err != nil {
 		return fmt.Errorf("list the comments of %s: %w", repo, err)
 	}
-	if err := c.queue.add(ctx, "", append(pulls, commands...)...); err != nil {
+	if err := in.queue.Add(ctx, "", append(pulls, commands...)...); err != nil {
 		return err
 	}
 	after, err := json.Marshal(at)
 	if err != nil || string(after) == text {
 		return err
 	}
-	return c.st.SetValue(ctx, key, string(after))
+	return in.st.SetValue(ctx, key, string(after))
 }
 
 // changedPulls lists the pull requests, closed ones too, that changed since.
-func (c *Client) changedPulls(ctx context.Context, r *api.Repo, repo string, at *place) (hints []hint, err error) {
+func (in *Intake) changedPulls(ctx context.Context, r *api.Repo, repo string, at *place) (hints []hint.Hint, err error) {
 	newest, etag := at.Pulls, at.PullsETag
 	var times []time.Time // of hints
 	for page := 1; page <= maxPages; page++ {
@@ -122,7 +126,7 @@ func (c *Client) changedPulls(ctx context.Context, r *api.Repo, repo string, at 
 				newest = when
 			}
 			if p.GetNumber() > 0 {
-				hints, times = append(hints, hint{Kind: changed, Repo: repo, Number: p.GetNumber()}), append(times, when)
+				hints, times = append(hints, hint.Hint{Kind: hint.Changed, Repo: repo, Number: p.GetNumber()}), append(times, when)
 			}
 		}
 		if res.NextPage == 0 {
@@ -138,7 +142,7 @@ func (c *Client) changedPulls(ctx context.Context, r *api.Repo, repo string, at 
 }
 
 // newComments lists the commands in comments written since.
-func (c *Client) newComments(ctx context.Context, r *api.Repo, repo string, at *place) (hints []hint, err error) {
+func (in *Intake) newComments(ctx context.Context, r *api.Repo, repo string, at *place) (hints []hint.Hint, err error) {
 	newest, etag := at.Comments, at.CommentsETag
 	for page := 1; page <= maxPages; page++ {
 		var list []*github.IssueComment

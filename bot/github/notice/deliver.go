@@ -1,4 +1,4 @@
-package github
+package notice
 
 import (
 	"context"
@@ -16,50 +16,18 @@ import (
 	"patchbench/store"
 )
 
-// notice is a text as it lies in the outbox.
-func (c *Client) notice(p store.PullPayload, t comment.Text) *store.Notice {
-	n := &store.Notice{Repo: p.Repo, Number: p.Number, Head: p.Head, Comment: t.Comment}
-	if t.Check.Status != "" {
-		text, err := json.Marshal(t.Check)
-		if err != nil {
-			panic(fmt.Sprintf("encode a check run: %v", err)) // it holds texts and times
-		}
-		n.Check = string(text)
-	}
-	return n
-}
-
-// Running is the notice that a run has come as far as progress.
-func (c *Client) Running(p store.PullPayload, progress string) *store.Notice {
-	return c.notice(p, comment.Standing(comment.About{Head: p.Head, Now: c.o.Now().UTC()}, store.Running, progress))
-}
-
-// Failed is the notice that we could not find out, and why.
-func (c *Client) Failed(p store.PullPayload, why string) *store.Notice {
-	return c.notice(p, comment.Standing(comment.About{Head: p.Head, Now: c.o.Now().UTC()}, store.Failed, why))
-}
-
-// Render is the notice that tells of an evaluation. One that was made without a
-// sandbox is not told of.
-func (c *Client) Render(e *store.Evaluation, p store.PullPayload) (*store.Notice, error) {
-	if e.Unsafe {
-		return nil, fmt.Errorf("evaluation %s was measured without a sandbox: it is not published", e.ID)
-	}
-	policy := ""
-	if g := c.cfg().GitHub; g != nil {
-		_, r, _ := repository(g, p.Repo)
-		policy = r.Policy
-	}
-	about := comment.About{Head: p.Head, Started: e.Created, Now: c.o.Now().UTC(), URL: c.page(e.ID), Pull: c.pullPage(p.Repo, p.Number)}
-	return c.notice(p, comment.Report(e, about, policy)), nil
-}
-
 // maxDeliveries is how often a notice is tried; with an hour between, for two days.
 const maxDeliveries = 60
 
-// betweenProgress is how long a comment stands before another progress replaces
+// longestDelivery is the longest pause between two tries.
+const longestDelivery = time.Hour
+
+// maxPages bounds how many comments are looked through for ours.
+const maxPages = 30
+
+// BetweenProgress is how long a comment stands before another progress replaces
 // it: GitHub counts each change against a limit.
-const betweenProgress = 30 * time.Second
+const BetweenProgress = 30 * time.Second
 
 // deliveryTime bounds a delivery, which the store lends for two minutes.
 const deliveryTime = 100 * time.Second
@@ -77,21 +45,21 @@ type shown struct {
 //
 // What stands there is found again by its marker and our own name, so that a
 // crash before the notice is kept makes no second one.
-func (c *Client) Deliver(ctx context.Context, n *store.Notice) error {
+func (b *Board) Deliver(ctx context.Context, n *store.Notice) error {
 	limited, cancel := context.WithTimeout(ctx, deliveryTime)
 	defer cancel()
-	again, err := c.deliver(limited, n)
+	again, err := b.deliver(limited, n)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	n.Reason = ""
 	if err != nil {
 		n.Reason = err.Error()
-		err = fmt.Errorf("deliver to pull request %s: %w", ref(n.Repo, n.Number), err)
+		err = fmt.Errorf("deliver to pull request %s: %w", api.Ref(n.Repo, n.Number), err)
 	}
 	give := maxDeliveries
 	fault, until := worst(err)
-	c.forget(n.Repo, fault)
+	b.access.Forget(n.Repo, fault)
 	switch {
 	case fault == api.None && !again.IsZero():
 		n.Attempts, n.Next = max(n.Attempts-1, 0), again
@@ -99,13 +67,13 @@ func (c *Client) Deliver(ctx context.Context, n *store.Notice) error {
 	case fault == api.None, errors.As(err, new(*lockedError)) && fault == api.Refused:
 		give = 0
 	case fault == api.Missing, fault == api.Refused:
-		give = maxMissing
+		give = api.TriesMissing
 	case fault == api.Limited:
 		n.Attempts, n.Next = max(n.Attempts-1, 0), until
 		return err
 	}
 	if n.Attempts < give {
-		n.Next = c.o.Now().UTC().Add(pause(n.Attempts, longestDelivery))
+		n.Next = b.now().UTC().Add(api.Pause(n.Attempts, longestDelivery))
 		return err
 	}
 	n.Sent, n.Attempts, n.Next = n.Seq, 0, time.Time{}
@@ -133,70 +101,70 @@ func worst(err error) (fault api.Fault, until time.Time) {
 }
 
 // deliver does what Deliver says. again is when to come back, zero if all is said.
-func (c *Client) deliver(ctx context.Context, n *store.Notice) (again time.Time, err error) {
-	a, g, err := c.api()
+func (b *Board) deliver(ctx context.Context, n *store.Notice) (again time.Time, err error) {
+	a, g, err := b.access.API()
 	if err != nil {
 		return again, err
 	}
-	if _, _, ours := repository(g, n.Repo); !ours {
+	if _, _, ours := api.Find(g, n.Repo); !ours {
 		return again, nil // taken out of the service's file
 	}
-	text, err := c.current(ctx, n)
+	text, err := b.current(ctx, n)
 	if err != nil {
 		return again, err
 	}
-	at, now := ref(n.Repo, n.Number), c.o.Now().UTC()
+	at, now := api.Ref(n.Repo, n.Number), b.now().UTC()
 	running := ""
 	if text.Check.Status == comment.CheckRunning {
 		running = text.Check.Key
 	}
-	c.mu.Lock()
-	last := c.shown[at]
-	c.mu.Unlock()
-	if running != "" && last.key == running && now.Before(last.at.Add(betweenProgress)) {
-		return last.at.Add(betweenProgress), nil
+	b.mu.Lock()
+	last := b.shown[at]
+	b.mu.Unlock()
+	if running != "" && last.key == running && now.Before(last.at.Add(BetweenProgress)) {
+		return last.at.Add(BetweenProgress), nil
 	}
 	r, err := a.Repo(ctx, n.Repo)
 	if err != nil {
 		return again, err
 	}
-	if err := c.comment(ctx, a, r, n, text.Comment); err != nil {
+	if err := b.comment(ctx, a, r, n, text.Comment); err != nil {
 		if fault, _ := api.FaultOf(err); fault == api.Limited {
 			return again, err
 		}
-		return again, errors.Join(err, c.check(ctx, a, r, n, text.Check))
+		return again, errors.Join(err, b.check(ctx, a, r, n, text.Check))
 	}
-	c.mu.Lock()
-	if c.shown[at] = (shown{now, running}); running == "" {
-		delete(c.shown, at)
+	b.mu.Lock()
+	if b.shown[at] = (shown{now, running}); running == "" {
+		delete(b.shown, at)
 	}
-	c.mu.Unlock()
-	return again, c.check(ctx, a, r, n, text.Check)
+	b.mu.Unlock()
+	return again, b.check(ctx, a, r, n, text.Check)
 }
 
 // current is what should stand at the pull request: what the notice says, unless
 // the store knows better by now.
-func (c *Client) current(ctx context.Context, n *store.Notice) (comment.Text, error) {
+func (b *Board) current(ctx context.Context, n *store.Notice) (comment.Text, error) {
 	text := comment.Text{Comment: n.Comment}
 	if n.Check != "" {
 		if err := json.Unmarshal([]byte(n.Check), &text.Check); err != nil {
 			return text, fmt.Errorf("read the check run: %w", err)
 		}
 	}
-	tasks, err := c.st.Tasks(ctx, store.TaskFilter{Kind: store.KindPull, Ref: ref(n.Repo, n.Number), Limit: 50})
+	tasks, err := b.st.Tasks(ctx, store.TaskFilter{Kind: store.KindPull, Ref: api.Ref(n.Repo, n.Number), Limit: 50})
 	if err != nil || len(tasks) == 0 {
 		return text, err
 	}
 	t := &tasks[0]
 	final := text.Check.Status == comment.CheckCompleted
 	if ended := t.State == store.Done || t.State == store.Failed; !ended || !final || t.Content != n.Head {
-		text = comment.Standing(c.about(t), t.State, detail(t))
+		text = comment.Standing(b.about(t), t.State, detail(t))
 		if t.State == store.Done {
-			e, err := c.st.Evaluation(ctx, t.Evaluation)
+			e, err := b.st.Evaluation(ctx, t.Evaluation)
 			if err != nil {
 				return text, err
 			}
-			notice, err := c.Render(e, store.PullPayload{Repo: n.Repo, Number: n.Number, Head: t.Content})
+			notice, err := b.Render(e, store.PullPayload{Repo: n.Repo, Number: n.Number, Head: t.Content})
 			if err != nil {
 				return text, err
 			}
@@ -208,7 +176,7 @@ func (c *Client) current(ctx context.Context, n *store.Notice) (comment.Text, er
 		n.Head = t.Content
 	}
 	text.Check.Key = t.Key
-	earlier, err := c.earlier(ctx, tasks[1:])
+	earlier, err := b.earlier(ctx, tasks[1:])
 	text.Comment = comment.WithEarlier(text.Comment, earlier)
 	return text, err
 }
@@ -217,7 +185,7 @@ func (c *Client) current(ctx context.Context, n *store.Notice) (comment.Text, er
 const maxEarlier = 10
 
 // earlier are the runs before that came to something.
-func (c *Client) earlier(ctx context.Context, tasks []store.Task) (list []comment.Earlier, err error) {
+func (b *Board) earlier(ctx context.Context, tasks []store.Task) (list []comment.Earlier, err error) {
 	for _, t := range tasks {
 		if len(list) == maxEarlier {
 			break
@@ -225,20 +193,20 @@ func (c *Client) earlier(ctx context.Context, tasks []store.Task) (list []commen
 		if t.State != store.Done {
 			continue
 		}
-		e, err := c.st.Evaluation(ctx, t.Evaluation)
+		e, err := b.st.Evaluation(ctx, t.Evaluation)
 		var gone *store.IDError
 		if errors.As(err, &gone) {
 			continue
 		} else if err != nil {
 			return nil, err
 		}
-		list = append(list, comment.Earlier{Head: t.Content, Outcome: string(e.Verdict), URL: c.page(e.ID)})
+		list = append(list, comment.Earlier{Head: t.Content, Outcome: string(e.Verdict), URL: b.page(e.ID)})
 	}
 	return list, nil
 }
 
 // comment makes our one comment say body.
-func (c *Client) comment(ctx context.Context, a *api.API, r *api.Repo, n *store.Notice, body string) error {
+func (b *Board) comment(ctx context.Context, a *api.API, r *api.Repo, n *store.Notice, body string) error {
 	want := &github.IssueComment{Body: &body}
 	var edit error // of the comment that is known
 	if n.CommentID != 0 {
@@ -254,7 +222,7 @@ func (c *Client) comment(ctx context.Context, a *api.API, r *api.Repo, n *store.
 		}
 		edit = err
 	}
-	ours, err := c.ours(ctx, a, r, n.Number)
+	ours, err := b.ours(ctx, a, r, n.Number)
 	if err != nil {
 		return err
 	}
@@ -294,7 +262,7 @@ func wrap(what string, err error) error {
 }
 
 // ours finds our comments at a pull request, the oldest first.
-func (c *Client) ours(ctx context.Context, a *api.API, r *api.Repo, number int) (ids []int64, err error) {
+func (b *Board) ours(ctx context.Context, a *api.API, r *api.Repo, number int) (ids []int64, err error) {
 	login, err := a.Login(ctx)
 	if err != nil {
 		return nil, err
@@ -340,7 +308,7 @@ type theRun struct {
 
 // check makes the check run of the notice's head say what it should. Each task
 // has its own, as one that is completed cannot wait again.
-func (c *Client) check(ctx context.Context, a *api.API, r *api.Repo, n *store.Notice, want comment.Check) error {
+func (b *Board) check(ctx context.Context, a *api.API, r *api.Repo, n *store.Notice, want comment.Check) error {
 	if !a.IsApp() {
 		return nil // GitHub lets only Apps make check runs
 	}
@@ -353,7 +321,7 @@ func (c *Client) check(ctx context.Context, a *api.API, r *api.Repo, n *store.No
 	completed := want.Status == comment.CheckCompleted
 	if n.CheckID != 0 && (was.Key != want.Key || want.Status == "" || was.Completed && !completed) {
 		if !was.Completed {
-			if err := c.cancel(ctx, r, n.CheckID); err != nil {
+			if err := b.cancel(ctx, r, n.CheckID); err != nil {
 				return err
 			}
 		}
@@ -363,7 +331,7 @@ func (c *Client) check(ctx context.Context, a *api.API, r *api.Repo, n *store.No
 		return nil
 	}
 	if n.CheckID == 0 {
-		id, err := c.findCheck(ctx, a, r, n.Head, want.Key)
+		id, err := b.findCheck(ctx, a, r, n.Head, want.Key)
 		if err != nil {
 			return err
 		}
@@ -418,12 +386,12 @@ func known(key string, completed bool) string {
 }
 
 // cancel ends the check run of a task that will not be told of again.
-func (c *Client) cancel(ctx context.Context, r *api.Repo, id int64) error {
+func (b *Board) cancel(ctx context.Context, r *api.Repo, id int64) error {
 	completed, cancelled := comment.CheckCompleted, "cancelled"
 	title, summary := "Superseded", "A newer run has taken the place of this one.\n"
 	_, _, err := r.Checks.UpdateCheckRun(ctx, r.Owner, r.Name, id, github.UpdateCheckRunOptions{
 		Name: comment.CheckName, Status: &completed, Conclusion: &cancelled,
-		CompletedAt: &github.Timestamp{Time: c.o.Now().UTC().Truncate(time.Second)},
+		CompletedAt: &github.Timestamp{Time: b.now().UTC().Truncate(time.Second)},
 		Output:      &github.CheckRunOutput{Title: &title, Summary: &summary},
 	})
 	if fault, _ := api.FaultOf(err); fault == api.Missing {
@@ -434,7 +402,7 @@ func (c *Client) cancel(ctx context.Context, r *api.Repo, id int64) error {
 
 // findCheck finds the check run of a task that is not completed, which was made
 // by a try whose answer was lost; 0 for none.
-func (c *Client) findCheck(ctx context.Context, a *api.API, r *api.Repo, head, key string) (int64, error) {
+func (b *Board) findCheck(ctx context.Context, a *api.API, r *api.Repo, head, key string) (int64, error) {
 	name, all := comment.CheckName, "all"
 	id := a.AppID()
 	opts := &github.ListCheckRunsOptions{CheckName: &name, Filter: &all, AppID: &id, ListOptions: github.ListOptions{PerPage: 100}}

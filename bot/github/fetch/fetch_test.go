@@ -1,18 +1,39 @@
-package github
+package fetch
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"patchbench/bot/github/api"
 	"patchbench/bot/github/githubtest"
+	"patchbench/config/service"
 	"patchbench/mbox/tree"
 	"patchbench/store"
 )
+
+// world is a GitHub with one repository, and a worker that serves it.
+type world struct {
+	hub  *githubtest.Server
+	repo *githubtest.Repo
+	cfg  *service.Config
+	f    *Fetcher
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{hub: githubtest.New(t)}
+	w.repo = w.hub.Repo("kit/kit")
+	w.cfg = w.hub.Config(t.TempDir())
+	access, err := api.NewAccess(func() *service.Config { return w.cfg }, api.Options{Now: w.hub.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.f = New(access)
+	return w
+}
 
 func TestPrepare(t *testing.T) {
 	githubtest.NeedGit(t)
@@ -24,38 +45,38 @@ func TestPrepare(t *testing.T) {
 		moved bool
 	}{
 		{name: "a line", pull: func(w *world) (*githubtest.Pull, string) {
-			head := w.line("a", 3)
+			head := w.repo.Git.Line("a", 3)
 			return w.repo.Open("author", "t", head), head
 		}, want: []string{"a: change 1", "a: change 2", "a: change 3"}},
 		{name: "a base that has moved on", pull: func(w *world) (*githubtest.Pull, string) {
-			head := w.line("a", 2)
-			w.repo.Git.Branch("main", w.line("m", 3))
+			head := w.repo.Git.Line("a", 2)
+			w.repo.Git.Branch("main", w.repo.Git.Line("m", 3))
 			return w.repo.Open("author", "t", head), head
 		}, want: []string{"a: change 1", "a: change 2"}},
 		{name: "main merged into it", pull: func(w *world) (*githubtest.Pull, string) {
 			g := w.repo.Git
-			topic := w.line("a", 1)
-			w.repo.Git.Branch("main", w.line("m", 2))
+			topic := w.repo.Git.Line("a", 1)
+			w.repo.Git.Branch("main", w.repo.Git.Line("m", 2))
 			merge := g.Commit(map[string]string{"README": "one\n", "a": "0", "m": "1"}, "Merge main", topic, g.Tip("main"))
 			head := g.Commit(map[string]string{"README": "one\n", "a": "9", "m": "1"}, "a: after", merge)
 			return w.repo.Open("author", "t", head), head
 		}, want: []string{"a: change 1", "Merge main", "a: after"}},
 		{name: "a side branch merged into it", pull: func(w *world) (*githubtest.Pull, string) {
 			g := w.repo.Git
-			topic := w.line("a", 1)
+			topic := w.repo.Git.Line("a", 1)
 			side := g.Commit(map[string]string{"README": "one\n", "a": "0", "s": "1"}, "side: one", topic)
 			side = g.Commit(map[string]string{"README": "one\n", "a": "0", "s": "2"}, "side: two", side)
 			head := g.Commit(map[string]string{"README": "one\n", "a": "0", "s": "2"}, "Merge side", topic, side)
 			return w.repo.Open("author", "t", head), head
 		}, want: []string{"a: change 1", "Merge side"}},
 		{name: "a fork that is gone", pull: func(w *world) (*githubtest.Pull, string) {
-			head := w.line("a", 1)
+			head := w.repo.Git.Line("a", 1)
 			p := w.repo.Open("author", "t", head)
 			p.DropFork()
 			return p, head
 		}, want: []string{"a: change 1"}},
 		{name: "a base branch that was renamed", pull: func(w *world) (*githubtest.Pull, string) {
-			head := w.line("a", 1)
+			head := w.repo.Git.Line("a", 1)
 			p := w.repo.Open("author", "t", head)
 			w.repo.Git.Branch("trunk", w.repo.Git.Tip("main"))
 			w.repo.Git.DeleteBranch("main")
@@ -63,16 +84,16 @@ func TestPrepare(t *testing.T) {
 			return p, head
 		}, want: []string{"a: change 1"}},
 		{name: "a base branch that is gone", pull: func(w *world) (*githubtest.Pull, string) {
-			head := w.line("a", 1)
+			head := w.repo.Git.Line("a", 1)
 			p := w.repo.Open("author", "t", head)
 			w.repo.Git.Branch("trunk", w.repo.Git.Tip("main"))
 			w.repo.Git.DeleteBranch("main")
 			return p, head
 		}, fault: `no such branch: "main"`},
 		{name: "pushed to", pull: func(w *world) (*githubtest.Pull, string) {
-			head := w.line("a", 1)
+			head := w.repo.Git.Line("a", 1)
 			p := w.repo.Open("author", "t", head)
-			p.Push(w.line("evil", 1))
+			p.Push(w.repo.Git.Line("evil", 1))
 			return p, head
 		}, fault: "another commit by now", moved: true},
 		{name: "nothing of its own", pull: func(w *world) (*githubtest.Pull, string) {
@@ -84,11 +105,11 @@ func TestPrepare(t *testing.T) {
 			return w.repo.Open("author", "t", head), head
 		}, fault: "no commit in common"},
 		{name: "100 commits", pull: func(w *world) (*githubtest.Pull, string) {
-			head := w.line("a", 100)
+			head := w.repo.Git.Line("a", 100)
 			return w.repo.Open("author", "t", head), head
 		}, want: make([]string, 100)},
 		{name: "101 commits", pull: func(w *world) (*githubtest.Pull, string) {
-			head := w.line("a", 101)
+			head := w.repo.Git.Line("a", 101)
 			return w.repo.Open("author", "t", head), head
 		}, fault: "101 commits along the first parent; 100 at most"},
 	} {
@@ -96,7 +117,7 @@ func TestPrepare(t *testing.T) {
 			w := newWorld(t)
 			p, head := c.pull(w)
 			payload := store.PullPayload{Repo: "kit/kit", Number: p.Number, Head: head, BaseRef: "main"}
-			dir, from, to, err := w.c.Prepare(t.Context(), payload)
+			dir, from, to, err := w.f.Prepare(t.Context(), payload)
 			if c.want == nil {
 				if !errors.Is(err, ErrPull) || !strings.Contains(err.Error(), c.fault) || errors.Is(err, ErrMoved) != c.moved {
 					t.Fatalf("%v, want an ErrPull that says %q", err, c.fault)
@@ -154,7 +175,7 @@ func clean(t *testing.T, w *world) {
 func TestPrepareBehind(t *testing.T) {
 	githubtest.NeedGit(t)
 	w := newWorld(t)
-	old, head := w.line("a", 1), w.line("b", 2)
+	old, head := w.repo.Git.Line("a", 1), w.repo.Git.Line("b", 2)
 	p := w.repo.Open("author", "t", head)
 	payload := store.PullPayload{Repo: "kit/kit", Number: p.Number, Head: head, BaseRef: "main"}
 	for name, behind := range map[string]func(){
@@ -162,18 +183,18 @@ func TestPrepareBehind(t *testing.T) {
 		"none yet":       func() { w.repo.Git.DropPull(p.Number) },
 	} {
 		behind()
-		if _, _, _, err := w.c.Prepare(t.Context(), payload); err == nil || errors.Is(err, ErrPull) || errors.Is(err, ErrMoved) {
+		if _, _, _, err := w.f.Prepare(t.Context(), payload); err == nil || errors.Is(err, ErrPull) || errors.Is(err, ErrMoved) {
 			t.Errorf("%s: %v, want an error that passes", name, err)
 		}
 		w.repo.Git.Pull(p.Number, head)
-		if _, _, to, err := w.c.Prepare(t.Context(), payload); err != nil || to != head {
+		if _, _, to, err := w.f.Prepare(t.Context(), payload); err != nil || to != head {
 			t.Errorf("%s, afterwards: %s, %v", name, to, err)
 		}
 	}
 	// One that is not there at all is none to wait for.
 	w.repo.Git.DropPull(p.Number)
 	p.Vanish()
-	if _, _, _, err := w.c.Prepare(t.Context(), payload); !errors.Is(err, ErrPull) {
+	if _, _, _, err := w.f.Prepare(t.Context(), payload); !errors.Is(err, ErrPull) {
 		t.Errorf("%v of one that is gone, want an ErrPull", err)
 	}
 }
@@ -182,7 +203,7 @@ func TestPrepareBehind(t *testing.T) {
 func TestPrepareFaults(t *testing.T) {
 	githubtest.NeedGit(t)
 	w := newWorld(t)
-	head := w.line("a", 2)
+	head := w.repo.Git.Line("a", 2)
 	p := w.repo.Open("author", "t", head)
 	payload := store.PullPayload{Repo: "kit/kit", Number: p.Number, Head: head, BaseRef: "main"}
 	for _, f := range []githubtest.Fault{
@@ -193,17 +214,19 @@ func TestPrepareFaults(t *testing.T) {
 		{Method: "GIT", Status: 429},
 	} {
 		w.hub.Fail(f)
-		_, _, _, err := w.c.Prepare(t.Context(), payload)
+		_, _, _, err := w.f.Prepare(t.Context(), payload)
 		if err == nil || errors.Is(err, ErrPull) {
 			t.Errorf("%+v: %v, want an error that is no ErrPull", f, err)
 		}
-		fmt.Fprintln(w, err) // where tokens are looked for
+		if strings.Contains(err.Error(), "ghs_") {
+			t.Errorf("the error holds a token: %v", err)
+		}
 	}
-	if _, _, _, err := w.c.Prepare(t.Context(), payload); err != nil {
+	if _, _, _, err := w.f.Prepare(t.Context(), payload); err != nil {
 		t.Error(err)
 	}
 	w.cfg.GitHub.Repositories = nil
-	if _, _, _, err := w.c.Prepare(t.Context(), payload); !errors.Is(err, ErrPull) {
+	if _, _, _, err := w.f.Prepare(t.Context(), payload); !errors.Is(err, ErrPull) {
 		t.Errorf("%v for a repository that is taken out, want an ErrPull", err)
 	}
 }

@@ -1,4 +1,4 @@
-package github
+package intake
 
 import (
 	"context"
@@ -14,6 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"patchbench/bot/github/api"
+	"patchbench/bot/github/hint"
 )
 
 // maxEvent bounds an event's body; GitHub's own bound is 25 MiB, but what is
@@ -73,12 +76,12 @@ type check struct {
 // the secret, before reading any of it as JSON; 202 to what was taken, also
 // before or for others; 400, 405, 413 and 415 to what is no event; 503 when it
 // cannot be kept. The server it runs in bounds the time.
-func (c *Client) Webhook() http.Handler { return http.HandlerFunc(c.webhook) }
+func (in *Intake) Webhook() http.Handler { return http.HandlerFunc(in.webhook) }
 
-func (c *Client) webhook(w http.ResponseWriter, req *http.Request) {
-	status, err := c.take(w, req)
+func (in *Intake) webhook(w http.ResponseWriter, req *http.Request) {
+	status, err := in.take(w, req)
 	if err != nil {
-		c.o.Log.Warn("github: event refused", "status", status, "error", err, "from", req.RemoteAddr)
+		in.o.Log.Warn("github: event refused", "status", status, "error", err, "from", req.RemoteAddr)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -89,8 +92,8 @@ func (c *Client) webhook(w http.ResponseWriter, req *http.Request) {
 	io.WriteString(w, http.StatusText(status)+"\n")
 }
 
-func (c *Client) take(w http.ResponseWriter, req *http.Request) (status int, err error) {
-	g := c.cfg().GitHub
+func (in *Intake) take(w http.ResponseWriter, req *http.Request) (status int, err error) {
+	g := in.access.Config().GitHub
 	switch {
 	case g == nil || g.WebhookSecret == "":
 		return http.StatusNotFound, errors.New("there is no webhook in the service's file, or it has no secret")
@@ -127,20 +130,17 @@ func (c *Client) take(w http.ResponseWriter, req *http.Request) (status int, err
 	if err := json.Unmarshal(body, &e); err != nil {
 		return http.StatusBadRequest, fmt.Errorf("delivery %s: %w", delivery, err)
 	}
-	hints, err := c.hints(req.Context(), req.Header.Get("X-GitHub-Event"), delivery, &e)
+	hints, err := in.hints(req.Context(), req.Header.Get("X-GitHub-Event"), delivery, &e)
 	if err != nil {
 		return http.StatusServiceUnavailable, fmt.Errorf("delivery %s: %w", delivery, err)
 	}
 	if len(hints) == 0 {
 		return http.StatusAccepted, nil
 	}
-	if err := c.queue.add(req.Context(), delivery, hints...); err != nil {
+	if err := in.queue.Add(req.Context(), delivery, hints...); err != nil {
 		return http.StatusServiceUnavailable, fmt.Errorf("delivery %s: %w", delivery, err)
 	}
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	in.o.Woken()
 	return http.StatusAccepted, nil
 }
 
@@ -163,20 +163,20 @@ func isDelivery(s string) bool {
 }
 
 // hints reads an event of this kind; none if it is nothing to us.
-func (c *Client) hints(ctx context.Context, kind, delivery string, e *event) ([]hint, error) {
-	g := c.cfg().GitHub
+func (in *Intake) hints(ctx context.Context, kind, delivery string, e *event) ([]hint.Hint, error) {
+	g := in.access.Config().GitHub
 	if kind == "installation" || kind == "installation_repositories" {
-		c.installation(e)
+		in.installation(e)
 		return nil, nil
 	}
-	repo, _, ours := repository(g, e.Repository.FullName)
+	repo, _, ours := api.Find(g, e.Repository.FullName)
 	if !ours {
 		return nil, nil
 	}
 	switch kind {
 	case "pull_request":
 		if e.PullRequest != nil && e.PullRequest.Number > 0 {
-			return []hint{{Kind: changed, Repo: repo, Number: e.PullRequest.Number}}, nil
+			return []hint.Hint{{Kind: hint.Changed, Repo: repo, Number: e.PullRequest.Number}}, nil
 		}
 	case "issue_comment":
 		if e.Action != "created" || e.Issue == nil || e.Issue.PullRequest == nil || e.Comment == nil {
@@ -188,22 +188,22 @@ func (c *Client) hints(ctx context.Context, kind, delivery string, e *event) ([]
 		if kind == "check_suite" {
 			run = e.CheckSuite
 		}
-		if e.Action != "rerequested" || run == nil || g.AppID == 0 || run.App.ID != g.AppID || !isLogin(e.Sender.Login) {
+		if e.Action != "rerequested" || run == nil || g.AppID == 0 || run.App.ID != g.AppID || !hint.IsLogin(e.Sender.Login) {
 			return nil, nil
 		}
-		var list []hint
+		var list []hint.Hint
 		for _, p := range run.PullRequests {
 			if p.Number > 0 {
-				list = append(list, hint{Kind: rerun, Repo: repo, Number: p.Number, ID: delivery, Login: e.Sender.Login, Head: run.HeadSHA})
+				list = append(list, hint.Hint{Kind: hint.Rerun, Repo: repo, Number: p.Number, ID: delivery, Login: e.Sender.Login, Head: run.HeadSHA})
 			}
 		}
 		if len(list) == 0 {
 			// Of a fork's commit GitHub does not say which pull request it is.
-			number, err := c.pullOf(ctx, repo, run.HeadSHA)
+			number, err := in.pullOf(ctx, repo, run.HeadSHA)
 			if err != nil || number == 0 {
 				return nil, err
 			}
-			list = []hint{{Kind: rerun, Repo: repo, Number: number, ID: delivery, Login: e.Sender.Login, Head: run.HeadSHA}}
+			list = []hint.Hint{{Kind: hint.Rerun, Repo: repo, Number: number, ID: delivery, Login: e.Sender.Login, Head: run.HeadSHA}}
 		}
 		return list, nil
 	}
@@ -211,18 +211,18 @@ func (c *Client) hints(ctx context.Context, kind, delivery string, e *event) ([]
 }
 
 // commentHint reads a comment; none if it holds no command of a person.
-func commentHint(repo string, number int, id int64, body, login, userType string, at time.Time) []hint {
-	cmd, ok := parseCommand(body)
-	if !ok || number <= 0 || id <= 0 || userType == "Bot" || !isLogin(login) || at.IsZero() {
+func commentHint(repo string, number int, id int64, body, login, userType string, at time.Time) []hint.Hint {
+	cmd, ok := hint.Parse(body)
+	if !ok || number <= 0 || id <= 0 || userType == "Bot" || !hint.IsLogin(login) || at.IsZero() {
 		return nil
 	}
-	return []hint{{Kind: commanded, Repo: repo, Number: number, ID: strconv.FormatInt(id, 10), Login: login, At: at.UTC(), Command: cmd}}
+	return []hint.Hint{{Kind: hint.Commanded, Repo: repo, Number: number, ID: strconv.FormatInt(id, 10), Login: login, At: at.UTC(), Command: cmd}}
 }
 
 // installation tells of the App's installations; where it is one of ours, what
 // is known of it is asked for anew.
-func (c *Client) installation(e *event) {
-	a, g, err := c.api()
+func (in *Intake) installation(e *event) {
+	a, g, err := in.access.API()
 	if err != nil {
 		return
 	}
@@ -230,9 +230,9 @@ func (c *Client) installation(e *event) {
 		FullName string `json:"full_name"`
 	}{e.Repos, e.Added, e.Removed} {
 		for _, r := range list {
-			if name, _, ours := repository(g, r.FullName); ours {
+			if name, _, ours := api.Find(g, r.FullName); ours {
 				a.Forget(name)
-				c.o.Log.Info("github: the App's installation changed", "repository", name, "action", e.Action)
+				in.o.Log.Info("github: the App's installation changed", "repository", name, "action", e.Action)
 			}
 		}
 	}

@@ -1,12 +1,12 @@
-package github
+package hint
 
 import (
 	"slices"
 	"strings"
 )
 
-// command is what a comment asks for.
-type command struct {
+// Command is what a comment asks for.
+type Command struct {
 	Stop       bool     `json:"stop,omitempty"`
 	Benchmarks []string `json:"benchmarks,omitempty"` // nil: the whole suite
 }
@@ -20,10 +20,10 @@ const (
 	maxComment    = 64 << 10
 )
 
-// parseCommand finds the first command in a comment's Markdown: a line that
+// Parse finds the first command in a comment's Markdown: a line that
 // begins with /bench, outside of code blocks. Quoted lines begin with > and are
 // none. A line whose arguments cannot be names of benchmarks is no command.
-func parseCommand(body string) (command, bool) {
+func Parse(body string) (Command, bool) {
 	if len(body) > maxComment {
 		body = body[:maxComment]
 	}
@@ -54,7 +54,7 @@ func parseCommand(body string) (command, bool) {
 		}
 		args := strings.Fields(rest)
 		if len(args) == 1 && args[0] == "stop" {
-			return command{Stop: true}, true
+			return Command{Stop: true}, true
 		}
 		if len(args) > maxBenchmarks || slices.ContainsFunc(args, func(a string) bool { return !isName(a) }) {
 			continue
@@ -62,9 +62,9 @@ func parseCommand(body string) (command, bool) {
 		if len(args) == 0 {
 			args = nil
 		}
-		return command{Benchmarks: args}, true
+		return Command{Benchmarks: args}, true
 	}
-	return command{}, false
+	return Command{}, false
 }
 
 // isName says whether s can be a benchmark, or one with values of its
@@ -82,8 +82,8 @@ func isName(s string) bool {
 	return true
 }
 
-// isLogin says whether s can be the name of a user, as a part of a path.
-func isLogin(s string) bool {
+// IsLogin says whether s can be the name of a user, as a part of a path.
+func IsLogin(s string) bool {
 	s = strings.TrimSuffix(s, "[bot]")
 	if s == "" || len(s) > 100 {
 		return false

@@ -1,4 +1,9 @@
-package github
+// Package fetch is the worker's side of a pull request: it brings the commits in.
+//
+// In goes what was decided about a pull request; out come the repository and the
+// range that bot/eval takes. What cannot be measured is refused before anybody
+// spends an hour on it, with a reason that is told at the pull request.
+package fetch
 
 import (
 	"context"
@@ -37,15 +42,21 @@ const (
 	fetchTime = 30 * time.Minute
 )
 
+// Fetcher prepares pull requests. It may be used by several goroutines.
+type Fetcher struct{ access *api.Access }
+
+// New makes a fetcher; nothing is sent.
+func New(access *api.Access) *Fetcher { return &Fetcher{access} }
+
 // Prepare brings a pull request's commits in and gives the repository and the
 // range that bot/eval takes: its first-parent line from where that left the base
 // branch to the approved head. The token stays in this process.
-func (c *Client) Prepare(ctx context.Context, p store.PullPayload) (repo, from, to string, err error) {
-	a, g, err := c.api()
+func (f *Fetcher) Prepare(ctx context.Context, p store.PullPayload) (repo, from, to string, err error) {
+	a, g, err := f.access.API()
 	if err != nil {
 		return "", "", "", err
 	}
-	name, _, ours := repository(g, p.Repo)
+	name, _, ours := api.Find(g, p.Repo)
 	if !ours {
 		return "", "", "", &pullError{fmt.Errorf("repository %s is no longer in the service's file", p.Repo)}
 	}
@@ -57,7 +68,7 @@ func (c *Client) Prepare(ctx context.Context, p store.PullPayload) (repo, from, 
 	if err != nil {
 		return "", "", "", err
 	}
-	dir := filepath.Join(c.cfg().State, "github", strings.ToLower(r.Owner), strings.ToLower(r.Name)+".git")
+	dir := filepath.Join(f.access.Config().State, "github", strings.ToLower(r.Owner), strings.ToLower(r.Name)+".git")
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	want := mirror.Request{URL: a.GitURL(name), Token: token, Number: p.Number, Head: p.Head, Branch: p.BaseRef, Transport: a.Transport()}
@@ -76,7 +87,7 @@ func (c *Client) Prepare(ctx context.Context, p store.PullPayload) (repo, from, 
 			return "", "", "", ask
 		}
 		if head == p.Head {
-			return "", "", "", fmt.Errorf("wait for the head of pull request %s to reach GitHub's git servers: %v", ref(p.Repo, p.Number), err)
+			return "", "", "", fmt.Errorf("wait for the head of pull request %s to reach GitHub's git servers: %v", api.Ref(p.Repo, p.Number), err)
 		}
 	}
 	switch {
@@ -96,7 +107,7 @@ func (c *Client) Prepare(ctx context.Context, p store.PullPayload) (repo, from, 
 func now(ctx context.Context, r *api.Repo, p store.PullPayload) (head, base string, err error) {
 	pull, _, err := r.PullRequests.Get(ctx, r.Owner, r.Name, p.Number)
 	if err != nil {
-		return "", "", fmt.Errorf("ask for the head and base of pull request %s: %w", ref(p.Repo, p.Number), err)
+		return "", "", fmt.Errorf("ask for the head and base of pull request %s: %w", api.Ref(p.Repo, p.Number), err)
 	}
 	return pull.GetHead().GetSHA(), pull.GetBase().GetRef(), nil
 }
