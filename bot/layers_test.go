@@ -72,6 +72,7 @@ var layer = map[string]int{
 	"bot/eval/edits":             35, // the parts of bot/eval that run nothing
 	"bot/eval/taken":             35,
 	"bot/eval/resume":            35,
+	"bot/eval/variant":           38, // the part of bot/eval that knows build parameters
 	"bot/eval":                   40,
 	"bot/report/plain":           31, // the parts of bot/report that know no evaluation
 	"bot/report/figure":          32,

@@ -12,6 +12,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bench/unlink"
 	"patchbench/bot/eval/resume"
+	"patchbench/bot/eval/variant"
 	"patchbench/mbox/tree"
 )
 
@@ -44,9 +45,9 @@ func (r *run) build(ctx context.Context) error {
 			same, seen := first[k][b.Digest]
 			switch {
 			case b.State != bench.Built:
-				r.Progress.Note(v.Name + " does not build" + with(r.fields[k].params))
+				r.Progress.Note(v.Name + " does not build" + variant.With(r.fields[k].params))
 			case seen:
-				fill(v, k, b, &same)
+				variant.Enter(v, k, b, &same)
 			default:
 				first[k][b.Digest] = v.N
 				r.fields[k].builds[n] = b

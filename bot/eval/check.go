@@ -14,6 +14,7 @@ import (
 	"patchbench/bench/sample"
 	"patchbench/bench/sandbox"
 	"patchbench/bench/unlink"
+	"patchbench/bot/eval/variant"
 	"patchbench/mbox/tree"
 	"patchbench/store"
 )
@@ -238,10 +239,10 @@ func (r *run) sampleBase(ctx context.Context, c *Checked) error {
 		return err
 	}
 	defer boxes.Close()
-	if r.e.Host.Compiler, err = boxes.compiler(ctx); err != nil {
+	if r.e.Host.Compiler, err = boxes.Compiler(ctx); err != nil {
 		return err
 	}
-	if r.e.Host.Instructions, err = boxes.instructions(ctx); err != nil {
+	if r.e.Host.Instructions, err = boxes.Instructions(ctx); err != nil {
 		return err
 	}
 	start := r.Now()
@@ -249,7 +250,7 @@ func (r *run) sampleBase(ctx context.Context, c *Checked) error {
 	r.Progress.Stage("warm up", len(r.suite.Benchmarks))
 	for b, bm := range r.suite.Benchmarks {
 		r.Progress.Done(b, bm.Key(), leftOf(start, r.Now(), b, len(r.suite.Benchmarks)))
-		sampler, _ := boxes.of(bm)
+		sampler, _ := boxes.Of(bm)
 		if sampler == nil {
 			c.Benchmarks = append(c.Benchmarks, CheckedBenchmark{Benchmark: bm})
 			continue
@@ -279,7 +280,7 @@ func (r *run) sampleBase(ctx context.Context, c *Checked) error {
 
 // checkRounds runs round after round of all that works, and learns what a run
 // takes: the median of the rounds.
-func (r *run) checkRounds(ctx context.Context, boxes *boxes, c *Checked) error {
+func (r *run) checkRounds(ctx context.Context, boxes *variant.Boxes, c *Checked) error {
 	runs := make([][]time.Duration, len(c.Benchmarks))
 	r.Progress.Stage("try", r.Rounds)
 	for round := 1; round <= r.Rounds; round++ {
@@ -293,7 +294,7 @@ func (r *run) checkRounds(ctx context.Context, boxes *boxes, c *Checked) error {
 			}
 			start, key := r.Now(), t.Benchmark.Key()
 			r.Progress.Done(round-1, fmt.Sprintf("round %d, %s", round, key), r.timeLeft())
-			sampler, _ := boxes.of(t.Benchmark)
+			sampler, _ := boxes.Of(t.Benchmark)
 			got, err := sampler.Round(ctx, b, round)
 			if err != nil {
 				return fmt.Errorf("round %d of %s: %w", round, key, err)

@@ -7,6 +7,7 @@ import (
 
 	"patchbench/bench/sample"
 	"patchbench/bot/eval/taken"
+	"patchbench/bot/eval/variant"
 	"patchbench/store"
 )
 
@@ -30,7 +31,7 @@ func (r *run) measureEnds(ctx context.Context, versions [][]sample.Version, all 
 			continue
 		}
 		if list[1].N == 0 {
-			r.warn("base and the last version build to the same" + with(r.fields[bm.Variant].params) + ": no patch in between was measured")
+			r.warn("base and the last version build to the same" + variant.With(r.fields[bm.Variant].params) + ": no patch in between was measured")
 			continue
 		}
 		// A continued evaluation has chosen already what it measured in between.

@@ -2,17 +2,16 @@ package eval
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"patchbench/bench"
 	"patchbench/bench/build"
 	"patchbench/bench/sample"
 	"patchbench/bench/suite"
+	"patchbench/bot/eval/variant"
 )
 
 // field is one choice of build parameters with its builds; a suite without such
@@ -105,49 +104,9 @@ func (r *run) buildVersion(ctx context.Context, v *bench.Version) ([]bench.Build
 		if f.params != nil {
 			v.Variants = append(v.Variants, bench.VariantBuild{Params: f.params})
 		}
-		fill(v, k, b, nil)
+		variant.Enter(v, k, b, nil)
 	}
 	return builds, nil
-}
-
-// fill enters a build into a version; same is the version whose build it equals.
-func fill(v *bench.Version, k int, b bench.Build, same *int) {
-	state := b.State
-	if same != nil {
-		state = bench.SameBuild
-	}
-	if v.Variants == nil {
-		v.State, v.SameAs, v.Digest, v.LogTail, v.BuildSeconds = state, same, b.Digest, b.LogTail, b.Elapsed.Seconds()
-		return
-	}
-	x := &v.Variants[k]
-	x.State, x.SameAs, x.Digest, x.LogTail, x.BuildSeconds = state, same, b.Digest, b.LogTail, b.Elapsed.Seconds()
-	settle(v)
-}
-
-// settle makes a version's state that of its variants: built if any is another
-// build than before, the same if all are the same as one version's, failed if
-// none is there.
-func settle(v *bench.Version) {
-	all := func(state string) bool {
-		return !slices.ContainsFunc(v.Variants, func(x bench.VariantBuild) bool { return x.State != state })
-	}
-	first := v.Variants[0]
-	v.State, v.SameAs, v.LogTail, v.Digest, v.BuildSeconds = bench.Built, nil, "", "", 0
-	switch {
-	case all(bench.BuildFailed):
-		v.State, v.LogTail = bench.BuildFailed, first.LogTail
-	case all(bench.SameBuild) && !slices.ContainsFunc(v.Variants, func(x bench.VariantBuild) bool { return *x.SameAs != *first.SameAs }):
-		v.State, v.SameAs = bench.SameBuild, first.SameAs
-	}
-	var digests []string
-	for _, x := range v.Variants {
-		digests = append(digests, x.Digest)
-		v.BuildSeconds += x.BuildSeconds
-	}
-	if v.State != bench.BuildFailed {
-		v.Digest = strings.Join(digests, " ")
-	}
 }
 
 // chooseVersions finds in each field the builds that are measured, and copies its
@@ -161,7 +120,7 @@ func (r *run) chooseVersions() error {
 			}
 		}
 		if len(f.versions) > 0 && f.versions[0].N != 0 {
-			r.warn(r.e.Versions[0].Name + " does not build" + with(f.params) + ": there is nothing to compare with")
+			r.warn(r.e.Versions[0].Name + " does not build" + variant.With(f.params) + ": there is nothing to compare with")
 			f.versions = nil
 		}
 		if len(f.versions) < 2 {
@@ -175,14 +134,6 @@ func (r *run) chooseVersions() error {
 		f.versions = append(f.versions, twin)
 	}
 	return nil
-}
-
-// with tells in words which build is meant, "" for the only one.
-func with(params map[string]string) string {
-	if len(params) == 0 {
-		return ""
-	}
-	return " with " + strings.Trim(bench.RowName("", params), "{}")
 }
 
 // twin copies the base's build of a field.
@@ -206,59 +157,7 @@ func (r *run) folder(name string, k int) string {
 	return fmt.Sprintf("%s-%d", name, k)
 }
 
-// boxes are the versions of every field, in boxes.
-type boxes struct {
-	samplers []*sample.Sampler // nil for a field without versions
-	versions [][]sample.Version
-}
-
 // openBoxes starts boxes for versions, one list for each field.
-func (r *run) openBoxes(ctx context.Context, versions [][]sample.Version) (*boxes, error) {
-	b := &boxes{versions: versions, samplers: make([]*sample.Sampler, len(versions))}
-	for k, list := range versions {
-		if len(list) == 0 {
-			continue
-		}
-		var err error
-		if b.samplers[k], err = sample.Open(ctx, r.sandbox, r.suite, list, sample.Options{Seed: r.Seed, Fixtures: r.fixtures}); err != nil {
-			return nil, errors.Join(err, b.Close())
-		}
-	}
-	return b, nil
-}
-
-// of gives the boxes that a benchmark is measured in, nil for none, and their
-// versions.
-func (b *boxes) of(bm bench.Benchmark) (*sample.Sampler, []sample.Version) {
-	return b.samplers[bm.Variant], b.versions[bm.Variant]
-}
-
-// compiler is what compiles in the boxes, which are all alike.
-func (b *boxes) compiler(ctx context.Context) (string, error) {
-	for _, s := range b.samplers {
-		if s != nil {
-			return s.Compiler(ctx)
-		}
-	}
-	return "", nil
-}
-
-// instructions says how instructions are counted in the boxes.
-func (b *boxes) instructions(ctx context.Context) (string, error) {
-	for _, s := range b.samplers {
-		if s != nil {
-			return s.Instructions(ctx)
-		}
-	}
-	return "", nil
-}
-
-func (b *boxes) Close() error {
-	var errs []error
-	for _, s := range b.samplers {
-		if s != nil {
-			errs = append(errs, s.Close())
-		}
-	}
-	return errors.Join(errs...)
+func (r *run) openBoxes(ctx context.Context, versions [][]sample.Version) (*variant.Boxes, error) {
+	return variant.Open(ctx, r.sandbox, r.suite, versions, sample.Options{Seed: r.Seed, Fixtures: r.fixtures})
 }

@@ -11,6 +11,7 @@ import (
 	"patchbench/bench/sample"
 	"patchbench/bot/eval/resume"
 	"patchbench/bot/eval/taken"
+	"patchbench/bot/eval/variant"
 	"patchbench/store"
 )
 
@@ -61,7 +62,7 @@ func (r *run) stretch(ctx context.Context, versions [][]sample.Version, chosen [
 		return err
 	}
 	defer boxes.Close()
-	compiler, err := boxes.compiler(ctx)
+	compiler, err := boxes.Compiler(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (r *run) stretch(ctx context.Context, versions [][]sample.Version, chosen [
 		return err
 	}
 	r.e.Host.Compiler = compiler
-	how, err := boxes.instructions(ctx)
+	how, err := boxes.Instructions(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ type course struct {
 
 // warmUp runs the chosen benchmarks once on every version; it finds what fails,
 // and gives what one round of each benchmark takes.
-func (r *run) warmUp(ctx context.Context, boxes *boxes, chosen []bool) ([]course, error) {
+func (r *run) warmUp(ctx context.Context, boxes *variant.Boxes, chosen []bool) ([]course, error) {
 	courses := make([]course, len(r.suite.Benchmarks))
 	var all time.Duration // until each has had its first look
 	r.Progress.Stage("warm up", len(courses))
@@ -109,7 +110,7 @@ func (r *run) warmUp(ctx context.Context, boxes *boxes, chosen []bool) ([]course
 			continue
 		}
 		r.Progress.Done(b, bm.Key(), 0)
-		sampler, versions := boxes.of(bm)
+		sampler, versions := boxes.Of(bm)
 		w, err := sampler.WarmUp(ctx, b)
 		if err != nil {
 			return nil, fmt.Errorf("warm up %s: %w", bm.Key(), err)
@@ -156,7 +157,7 @@ func (r *run) timeLeft() time.Duration {
 }
 
 // rounds runs turn after turn of what compare.Next asks for, judging in between.
-func (r *run) rounds(ctx context.Context, boxes *boxes, courses []course) error {
+func (r *run) rounds(ctx context.Context, boxes *variant.Boxes, courses []course) error {
 	looks := r.looks()
 	r.Progress.Stage("measure", looks[len(looks)-1])
 	for {
@@ -188,13 +189,13 @@ func (r *run) rounds(ctx context.Context, boxes *boxes, courses []course) error 
 
 // sparePeaks leaves out the runs in which a benchmark's peaks are read once no row of
 // them is open. Memory is mostly decided at the first look, cpu time much later.
-func (r *run) sparePeaks(boxes *boxes, b int, c *course) {
+func (r *run) sparePeaks(boxes *variant.Boxes, b int, c *course) {
 	if !c.apart || r.Rounds > 0 {
 		return
 	}
 	enough := c.Rounds >= r.looks()[0] && !r.compared.Wants(r.suite.Benchmarks[b], sample.Apart)
 	if enough != c.spared {
-		sampler, _ := boxes.of(r.suite.Benchmarks[b])
+		sampler, _ := boxes.Of(r.suite.Benchmarks[b])
 		sampler.EnoughPeaks(b, enough)
 		c.spared = enough
 		if enough {
@@ -206,7 +207,7 @@ func (r *run) sparePeaks(boxes *boxes, b int, c *course) {
 }
 
 // turn runs a round of each benchmark in turn until all have come to their goals.
-func (r *run) turn(ctx context.Context, boxes *boxes, courses []course, turn compare.Turn) error {
+func (r *run) turn(ctx context.Context, boxes *variant.Boxes, courses []course, turn compare.Turn) error {
 	start := r.Now()
 	for fed := true; fed; {
 		fed = false
@@ -223,7 +224,7 @@ func (r *run) turn(ctx context.Context, boxes *boxes, courses []course, turn com
 			c.Rounds++
 			key := r.suite.Benchmarks[b].Key()
 			r.Progress.Done(c.Rounds-1, fmt.Sprintf("round %d, %s", c.Rounds, key), max(0, turn.Left-r.Now().Sub(start)))
-			sampler, _ := boxes.of(r.suite.Benchmarks[b])
+			sampler, _ := boxes.Of(r.suite.Benchmarks[b])
 			got, err := sampler.Round(ctx, b, c.before+c.Rounds)
 			if err := r.took(context.WithoutCancel(ctx), got.Samples, got.Failures, got.Warnings); err != nil {
 				return err

@@ -95,7 +95,7 @@ func (r *run) try(ctx context.Context, p *Planned) error {
 	r.Progress.Stage("try", len(r.suite.Benchmarks))
 	for i, bm := range r.suite.Benchmarks {
 		r.Progress.Done(i, bm.Key(), 0)
-		sampler, _ := boxes.of(bm)
+		sampler, _ := boxes.Of(bm)
 		if sampler == nil {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"patchbench/bench/compare"
 	"patchbench/bench/sample"
 	"patchbench/bot/eval/taken"
+	"patchbench/bot/eval/variant"
 )
 
 // recountings is in how many rounds in all a counter is counted that does not repeat:
@@ -28,7 +29,7 @@ type unsteady struct {
 // any noisy figure, for which once is not enough. One benchmark after the other gets
 // a round until each has had enough, or the time is spent, which is as much as the
 // budget of rounds once more.
-func (r *run) recount(ctx context.Context, boxes *boxes, chosen []bool) error {
+func (r *run) recount(ctx context.Context, boxes *variant.Boxes, chosen []bool) error {
 	goal := min(recountings(), r.looks()[0])
 	list, total := r.unsteady(boxes, chosen, goal)
 	if len(list) == 0 {
@@ -49,7 +50,7 @@ func (r *run) recount(ctx context.Context, boxes *boxes, chosen []bool) error {
 		}
 		r.Progress.Done(done, fmt.Sprintf("round %d of %d, %s%s", rounds+1, goal, what, within(r.Budget)), leftOf(start, r.Now(), done, total))
 		began := r.Now()
-		sampler, _ := boxes.of(bm)
+		sampler, _ := boxes.Of(bm)
 		e, err := sampler.Recount(ctx, u.b, last+1, u.metrics)
 		if err != nil {
 			return fmt.Errorf("count %s: %w", bm.Key(), err)
@@ -73,9 +74,9 @@ func (r *run) recount(ctx context.Context, boxes *boxes, chosen []bool) error {
 
 // unsteady finds the chosen benchmarks with counters that do not repeat and that were
 // not counted in as many rounds as they are to be; total is how many these lack.
-func (r *run) unsteady(boxes *boxes, chosen []bool, goal int) (list []unsteady, total int) {
+func (r *run) unsteady(boxes *variant.Boxes, chosen []bool, goal int) (list []unsteady, total int) {
 	for b, bm := range r.suite.Benchmarks {
-		sampler, versions := boxes.of(bm)
+		sampler, versions := boxes.Of(bm)
 		if !chosen[b] || sampler == nil {
 			continue
 		}

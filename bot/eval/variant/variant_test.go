@@ -1,4 +1,4 @@
-package eval
+package variant
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 
 // A version's state is that of all its variants together, and each row's that of
 // its own.
-func TestFill(t *testing.T) {
+func TestEnter(t *testing.T) {
 	as := func(n int) *int { return &n }
 	built, failed := bench.Build{State: bench.Built, Digest: "d", Elapsed: time.Second}, bench.Build{State: bench.BuildFailed, LogTail: "boom"}
 	type entry struct {
@@ -37,8 +37,8 @@ func TestFill(t *testing.T) {
 			v := bench.Version{N: 2, Variants: []bench.VariantBuild{
 				{Params: map[string]string{"alloc": "pool"}}, {Params: map[string]string{"alloc": "none"}},
 			}}
-			fill(&v, 0, tt.pool.b, tt.pool.same)
-			fill(&v, 1, tt.none.b, tt.none.same)
+			Enter(&v, 0, tt.pool.b, tt.pool.same)
+			Enter(&v, 1, tt.none.b, tt.none.same)
 			if v.State != tt.state || !cmp.Equal(v.SameAs, tt.sameAs) {
 				t.Errorf("state %s, same as %v; want %s, %v", v.State, v.SameAs, tt.state, tt.sameAs)
 			}
@@ -55,7 +55,7 @@ func TestFill(t *testing.T) {
 	}
 	t.Run("no variants", func(t *testing.T) {
 		v := bench.Version{N: 1}
-		fill(&v, 0, built, nil)
+		Enter(&v, 0, built, nil)
 		if v.State != bench.Built || v.Digest != "d" || v.BuildSeconds != 1 || v.With(map[string]string{"n": "1"}).State != bench.Built {
 			t.Errorf("version %+v", v)
 		}
