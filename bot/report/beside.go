@@ -24,7 +24,7 @@ func (r *renderer) beside() []string {
 		if f.base == "-" {
 			continue
 		}
-		name := plain.Cut(plain.Clean(bench.RowName(w.Benchmark, w.Params)), 30)
+		name := plain.CutName(plain.Clean(bench.RowName(w.Benchmark, w.Params)), 30)
 		metric, ok := strings.CutPrefix(w.Metric, bench.OfBaseline)
 		switch {
 		case ok:

@@ -55,7 +55,7 @@ func (r *renderer) claims() []string {
 			}
 			label := plain.Clean(c.Benchmark) + " " + plain.Clean(c.Metric)
 			if plain.Columns(label) > r.inner-len(indent)-46 {
-				t.Add(indent + plain.Cut(label, r.inner-len(indent)))
+				t.Add(indent + plain.CutName(label, r.inner-len(indent)))
 				label = ""
 			}
 			m := figure.ChangeOf(c.Measured, c.Lo, c.Hi)
@@ -75,7 +75,7 @@ func (r *renderer) claims() []string {
 		lines = lines[:1]
 	}
 	if len(others) > 0 {
-		lines = append(lines, "  not measured here:")
+		lines = append(lines, "  these name no row that has figures:")
 		for i, c := range others {
 			if i == mostUnbacked && len(others) > mostUnbacked+1 {
 				lines = append(lines, "  and "+count(len(others)-i, "more claim"))
@@ -145,7 +145,7 @@ func (r *renderer) waiting() []string {
 					more++
 					break
 				}
-				text := plain.Cut(plain.Clean(bench.RowName(w.Benchmark, w.Params)), 30) + " " + figure.Share(max(a, 0))
+				text := plain.CutName(plain.Clean(bench.RowName(w.Benchmark, w.Params)), 30) + " " + figure.Share(max(a, 0))
 				if b = max(b, 0); b-a > 0.01 || a-b > 0.01 {
 					text += " (patched " + figure.Share(b) + ")"
 				}

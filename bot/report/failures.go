@@ -77,7 +77,7 @@ func (r *renderer) failures() []string {
 		if !first {
 			continue
 		}
-		what := plain.Cut(plain.Clean(f.Benchmark), r.inner/2) + ": " + plain.Clean(how)
+		what := plain.CutName(plain.Clean(f.Benchmark), r.inner/2) + ": " + plain.Clean(how)
 		if len(later) > 0 {
 			what += ", and on " + r.Names(later) + " too"
 		}

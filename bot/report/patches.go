@@ -144,7 +144,7 @@ func (r *renderer) blocks(blocks [][]rows.Effect, each int) []string {
 			label := f.Row.Name + " " + f.Row.Label
 			if plain.Columns(label) > room {
 				if f.Row.Name != name {
-					t.Add(indent + plain.Cut(f.Row.Name, r.inner-len(indent)))
+					t.Add(indent + plain.CutName(f.Row.Name, r.inner-len(indent)))
 				}
 				label = "  " + plain.Cut(f.Row.Label, 20)
 			}

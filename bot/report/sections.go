@@ -60,75 +60,33 @@ const mostUnclear = 12
 // unclear are rows that neither changed nor are shown to be the same, each with
 // its interval and what would settle it; then such steps of rows that changed.
 func (r *renderer) unclear() []string {
-	type doubt struct {
-		row   rows.Row
-		scope string
-		step  bench.Step
-		more  int // further unclear steps
-	}
-	var all []doubt
-	for _, w := range slices.Concat(r.Unclear, r.Changed) {
-		w.Doubts = unexplained(w)
-		d := doubt{row: w, scope: "series", step: w.Total, more: len(w.Doubts)}
-		// Where a single patch is in doubt, the series is since that is.
-		if w.Total.Verdict != bench.Unclear || len(w.Doubts) == 1 {
-			if len(w.Doubts) == 0 {
-				continue
-			}
-			d.step = slices.MaxFunc(w.Doubts, func(a, b bench.Step) int { return cmp.Compare(breadth(a), breadth(b)) })
-			d.scope, d.more = r.Patch(d.step.N), len(w.Doubts)-1
-			if len(d.step.Group) == 2 {
-				d.scope = r.Between(d.step.Group[0], d.step.Group[1])
-			}
-		}
-		if d.step.Reason == "" {
-			for _, s := range w.Doubts {
-				d.step.Reason = cmp.Or(d.step.Reason, s.Reason)
-			}
-		}
-		if r.Patches() == 1 {
-			d.scope, d.more = "", 0
-		}
-		all = append(all, d)
-	}
+	all := r.View.Doubts()
 	if len(all) == 0 {
 		return nil
 	}
-	// Wall time is often noise where cpu time is settled.
-	wall := func(d doubt) bool { return d.row.Label == bench.Wall.Name }
-	slices.SortStableFunc(all, func(a, b doubt) int {
-		switch {
-		case wall(a) == wall(b):
-			return 0
-		case wall(a):
-			return 1
-		}
-		return -1
-	})
 	var lines []string
-	for _, room := range []int{48, 32, 28, 24, 16, 8} { // for reasons
+	for _, way := range []struct {
+		above bool // labels stand above the rows
+		room  int  // for reasons
+	}{{false, 48}, {false, 32}, {false, 24}, {true, 48}, {true, 32}, {true, 24}, {true, 16}, {true, 8}} {
 		t := &plain.Table{Columns: []plain.Column{
 			{}, {Gap: 2}, {Head: "change", Gap: 2, Align: plain.Point}, {Gap: 1}, {Gap: 1, Align: plain.Point}, {Head: "rounds", Gap: 2}, {Gap: 1},
 		}}
 		for i, d := range all {
 			if i == mostUnclear && len(all) > mostUnclear+1 {
 				rest := "  and " + count(len(all)-i, "more row")
-				if wall(d) {
+				if d.Wall() {
 					rest += ", all of wall time"
 				}
 				t.Add(rest)
 				break
 			}
-			label := d.row.Name + " " + d.row.Label
-			scope := d.scope
-			if d.more > 0 {
-				scope += fmt.Sprintf(" (+%d)", d.more)
+			label, scope := "  "+d.Row.Name+" "+d.Row.Label, r.doubtful(d)
+			if way.above || plain.Columns(label) > r.inner-50 {
+				t.Add("  " + plain.CutName(d.Row.Name, r.inner-3-min(20, plain.Columns(d.Row.Label))) + " " + plain.Cut(d.Row.Label, 20))
+				label = "  "
 			}
-			if plain.Columns(label) > r.inner-54 {
-				t.Add("  " + plain.Cut(d.row.Name, r.inner-23) + " " + plain.Cut(d.row.Label, 20))
-				label = ""
-			}
-			c := figure.ChangeOf(d.step.Change, d.step.Lo, d.step.Hi)
+			c := figure.ChangeOf(d.Step.Change, d.Step.Lo, d.Step.Hi)
 			lo, dots, hi := figure.Signed(c.Lo), "..", figure.Signed(c.Hi)
 			switch {
 			case lo == "":
@@ -136,11 +94,11 @@ func (r *renderer) unclear() []string {
 			case !strings.HasPrefix(c.Middle, "x"):
 				hi += " %"
 			}
-			reason := plain.Clean(d.step.Reason)
+			reason := plain.Clean(d.Step.Reason)
 			if strings.HasPrefix(reason, "withdrawn: ") {
 				reason = "withdrawn, see Warnings" // which say why for all of them
 			}
-			t.Add("  "+label, scope, lo, dots, hi, strconv.Itoa(d.row.Rounds)+word(reason != "", ",", ""), plain.Cut(reason, room))
+			t.Add(label, scope, lo, dots, hi, strconv.Itoa(d.Row.Rounds)+word(reason != "", ",", ""), plain.Cut(reason, way.room))
 		}
 		var width int
 		if lines, width = t.Render(); width <= r.width {
@@ -148,34 +106,26 @@ func (r *renderer) unclear() []string {
 		}
 	}
 	note := " (neither changed nor the same for certain)"
-	if slices.ContainsFunc(all, func(d doubt) bool { return d.more > 0 }) {
+	if slices.ContainsFunc(all, func(d rows.Doubt) bool { return d.More > 0 }) {
 		note = " (neither changed nor the same for certain; +n: at n patches too)"
 	}
 	return append([]string{r.title("Unclear") + plain.Cut(note, r.width-len("Unclear"))}, lines...)
 }
 
-// unexplained are the unclear steps of a row that are not among the patches to
-// which a change of the row is laid already.
-func unexplained(w rows.Row) []bench.Step {
-	var groups [][]int
-	for _, s := range append(w.Changes[:len(w.Changes):len(w.Changes)], w.Total) {
-		if s.Verdict.Changed() && len(s.Group) == 2 {
-			groups = append(groups, s.Group)
-		}
+// doubtful says where a row is in doubt: "series (+2)", "4/5", "" where there is
+// one patch only.
+func (r *renderer) doubtful(d rows.Doubt) string {
+	scope := "series"
+	switch {
+	case r.Patches() == 1:
+		return ""
+	case d.Lo > 0:
+		scope = r.Between(d.Lo, d.Hi)
 	}
-	if len(w.Changes) == 0 && w.Total.Verdict.Changed() && len(groups) == 0 {
-		return nil // the change lies in the series, and it is said so
+	if d.More > 0 {
+		scope += fmt.Sprintf(" (+%d)", d.More)
 	}
-	return slices.DeleteFunc(slices.Clone(w.Doubts), func(s bench.Step) bool {
-		return slices.ContainsFunc(groups, func(g []int) bool { return g[0] <= s.N && s.N <= g[1] })
-	})
-}
-
-func breadth(s bench.Step) float64 {
-	if !figure.Finite(s.Lo) || !figure.Finite(s.Hi) {
-		return math.Inf(1)
-	}
-	return *s.Hi - *s.Lo
+	return scope
 }
 
 // missing are rows without figures that no failure explains: a row that only
@@ -314,7 +264,7 @@ func (r *renderer) warnings() []string {
 		text := plain.Clean(w)
 		if rows := about[w]; len(rows) > 0 {
 			for j := range rows {
-				rows[j] = plain.Cut(rows[j], 30)
+				rows[j] = plain.CutName(rows[j], 30)
 			}
 			if len(rows) > 3 {
 				rows = append(rows[:2:2], fmt.Sprintf("%d more rows", len(rows)-2))

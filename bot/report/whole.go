@@ -131,11 +131,11 @@ func (r *renderer) totalTable(list []rows.Row) []string {
 				label = "  " + w.Name + " " + w.Label
 			case grouped:
 				if w.Name != name {
-					t.Add("  " + plain.Cut(w.Name, r.inner-2))
+					t.Add("  " + plain.CutName(w.Name, r.inner-2))
 				}
 				label = "  " + label
 			case above:
-				t.Add("  " + plain.Cut(w.Name, r.inner-4-min(20, plain.Columns(w.Label))) + " " + plain.Cut(w.Label, 20))
+				t.Add("  " + plain.CutName(w.Name, r.inner-4-min(20, plain.Columns(w.Label))) + " " + plain.Cut(w.Label, 20))
 				label = "    "
 			}
 			name = w.Name

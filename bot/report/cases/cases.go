@@ -122,6 +122,28 @@ var All = map[string]func() Builder{
 		b.Stopped, b.Rounds = store.StoppedBudget, 80
 		return b.Judged()
 	},
+	"doubts-and-parameters": func() Builder { // names that differ at their ends, and numbers at the end of a line
+		b := New("", "", five[:3]...)
+		for i, p := range []map[string]string{{"n": "1000"}, {"n": "800000"}, {"tree": "linux-large", "threads": "16", "mode": "cold"},
+			{"tree": "linux-large", "threads": "16", "mode": "warm"}} {
+			name := "table"
+			if i > 1 {
+				name = "checkout/of-a-whole-tree"
+			}
+			b.Process(name, 0.0094, 8.9*(1<<20), map[int]float64{3: -0.09 * float64(i%2)}, nil)
+			rows := b.Results[len(b.Results)-4:]
+			for j := range rows {
+				rows[j].Params = p
+			}
+			Doubt(&rows[1], 0, 0.02, 0.16, "needs about 170 rounds")
+			Doubt(&rows[1], 1, 0.03, 0.024, "needs about 1000 rounds")
+			Doubt(&rows[1], 2, 0.01, 0.024, "needs > 1000 rounds")
+			if i%2 == 0 {
+				Doubt(&rows[0], 2, -0.02, 0.024, "alone the two versions differ by -2.4 %; needs about 240 rounds")
+			}
+		}
+		return b.Judged()
+	},
 	"build-failure": func() Builder {
 		b := New("", "", five...)
 		kit(b, nil, nil)

@@ -49,7 +49,7 @@ func Lines(before, now *store.Evaluation, width int) []string {
 		}
 		av, ac := short(a)
 		bv, bc := short(b)
-		t.Add("  "+plain.Cut(plain.Clean(r.Benchmark+" "+r.Metric), max(12, width-44)), av, ac, "->", bv, bc)
+		t.Add("  "+plain.CutName(plain.Clean(r.Benchmark+" "+r.Metric), max(12, width-44)), av, ac, "->", bv, bc)
 	}
 	table, _ := t.Render()
 	lines = append(lines, table...)

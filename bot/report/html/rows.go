@@ -392,7 +392,10 @@ func (r *renderer) claims() []claimView {
 		case bench.NotSeen:
 			v.Word = "not seen"
 		case bench.ClaimUnmeasured:
-			v.Verdict, v.Word, v.Measured = "shown", "not measured here", ""
+			v.Verdict, v.Word, v.Measured = "shown", "names no row", ""
+			if c.Benchmark != "" {
+				v.Word = "not measured"
+			}
 		}
 		all = append(all, v)
 	}

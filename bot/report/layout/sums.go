@@ -83,7 +83,7 @@ func (s *sums) text() string {
 		if s.units[i] == bench.Second {
 			word, more = "slower", "faster"
 		}
-		name := plain.Cut(plain.Clean(key(column[0], s.l.Columns)), 24) + " "
+		name := plain.CutName(plain.Clean(key(column[0], s.l.Columns)), 24) + " "
 		switch {
 		case lo > 0.99 && hi < 1.01:
 			all = append(all, name+"the same")

@@ -80,7 +80,7 @@ func (t *table) title(points []point, rest []string) string {
 	var parts []string
 	text, machine := "", ""
 	for _, d := range rest {
-		switch key := plain.Cut(plain.Clean(points[0].at[d].key), 50); {
+		switch key := plain.CutName(plain.Clean(points[0].at[d].key), 50); {
 		case key == "":
 		case d == Machine:
 			if t.machines > 1 {
@@ -163,7 +163,7 @@ func (t *table) render(columns [][]point, d detail) (lines []string, wide int) {
 		if u := t.units[column[0].at[Metric].key].Unit; u != "" && u != column[0].c.Metric && slices.Contains(t.Columns, Metric) && column[0].version != change {
 			head += ", " + u
 		}
-		head = plain.Cut(head, 30)
+		head = plain.CutName(head, 30)
 		out.Columns = append(out.Columns, plain.Column{Head: head, Gap: 3, Align: plain.Point}, plain.Column{Gap: 1, Align: plain.Point}, plain.Column{Gap: 1})
 	}
 	sum := t.sums(columns)
@@ -188,7 +188,7 @@ func (t *table) render(columns [][]point, d detail) (lines []string, wide int) {
 		cells := make([]string, labels, labels+parts*len(columns))
 		if d.above {
 			cells[0] = "   "
-			out.Add("  " + plain.Cut(strings.TrimSpace(strings.Join(before, " ")), t.Width-8))
+			out.Add("  " + plain.CutName(strings.TrimSpace(strings.Join(before, " ")), t.Width-8))
 		} else {
 			copy(cells, names)
 			cells[0] = "  " + cells[0]

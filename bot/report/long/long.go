@@ -261,7 +261,7 @@ func (r *renderer) row(c *bench.Comparison) []string {
 	if c.Tested && figure.Finite(c.Detectable) {
 		sees = ", sees " + figure.Share(*c.Detectable)
 	}
-	title := plain.Cut(plain.Clean(nameOf(c))+" "+plain.Clean(c.Metric), width-24-len(sees)) + " ("
+	title := plain.CutName(plain.Clean(nameOf(c))+" "+plain.Clean(c.Metric), width-24-len(sees)) + " ("
 	if s.Unit != "" {
 		title += s.Unit + ", "
 	}

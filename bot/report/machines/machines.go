@@ -202,7 +202,7 @@ func (r *renderer) lay(indent string, blocks []block) []string {
 			for _, k := range b.list {
 				label := indent + k.name + " " + k.label
 				if way.above {
-					t.Add(plain.Cut(label, inner))
+					t.Add(plain.CutName(label, inner))
 					label = indent + " "
 				}
 				cells := []string{label}

@@ -88,19 +88,62 @@ func runeColumns(r rune) int {
 	return 1
 }
 
-// Cut shortens uncoloured text to at most w columns, with ".." at its end.
+// Cut shortens uncoloured text to at most w columns, with ".." at its end. It
+// leaves no part of a number, which would be another number.
 func Cut(s string, w int) string {
 	if Columns(s) <= w {
 		return s
 	}
-	n := 0
+	end := head(s, w-2)
+	return strings.TrimRight(s[:end], " ") + ".."
+}
+
+// CutName shortens uncoloured text to at most w columns as Cut does, but in its
+// middle: what tells names apart, as the parameters of a benchmark, stands at their
+// ends.
+func CutName(s string, w int) string {
+	if Columns(s) <= w {
+		return s
+	}
+	end := head(s, (w-2)/2)
+	rest := s[end:]
+	for left := w - 2 - Columns(s[:end]); Columns(rest) > left; {
+		_, n := utf8.DecodeRuneInString(rest)
+		rest = rest[n:]
+	}
+	// Neither a part of a number nor an accent without its letter.
+	if whole := strings.TrimLeft(rest, "0123456789."); isNumber(s[:len(s)-len(rest)], rest) && whole != "" {
+		rest = whole
+	}
+	rest = strings.TrimLeftFunc(rest, func(r rune) bool { return runeColumns(r) == 0 })
+	return strings.TrimRight(s[:end], " ") + ".." + strings.TrimLeft(rest, " ")
+}
+
+// head is where the first w columns of a longer text end, or the number before
+// them begins that they would part.
+func head(s string, w int) int {
+	n, end := 0, 0
 	for i, r := range s {
-		if n+runeColumns(r) > w-2 {
-			return strings.TrimRight(s[:i], " ") + ".."
+		if n+runeColumns(r) > w {
+			end = i
+			break
 		}
 		n += runeColumns(r)
 	}
-	return s
+	if whole := strings.TrimRight(s[:end], "0123456789."); isNumber(s[:end], s[end:]) && whole != "" {
+		return len(whole)
+	}
+	return end
+}
+
+// isNumber says that a number is parted between a and b.
+func isNumber(a, b string) bool {
+	digit := func(c byte) bool { return c >= '0' && c <= '9' }
+	if a == "" || b == "" {
+		return false
+	}
+	last, first := a[len(a)-1], b[0]
+	return digit(last) && (digit(first) || first == '.' && len(b) > 1 && digit(b[1])) || last == '.' && len(a) > 1 && digit(a[len(a)-2]) && digit(first)
 }
 
 // Pad fills s with blanks to w columns.

@@ -47,10 +47,40 @@ func TestCut(t *testing.T) {
 		{"表の速さ", 7, "表の..", 6},
 		{"e\u0301e\u0301e\u0301", 3, "e\u0301e\u0301e\u0301", 3},
 		{"\x1b[31mred\x1b[0m", 3, "\x1b[31mred\x1b[0m", 3},
+		// A part of a number is another number.
+		{"needs about 170 rounds", 16, "needs about..", 13},
+		{"needs about 170 rounds", 17, "needs about 170..", 17},
+		{"by +12.75 % or so", 8, "by +..", 6},
+		{"by +12.75 % or so", 7, "by +..", 6},
+		{"round 3. Then", 10, "round 3...", 10},
+		{"v1.2.3 of it", 6, "v..", 3},
+		{"12345678", 6, "1234..", 6},
 	} {
 		got := Cut(c.in, c.w)
 		if got != c.want || Columns(got) != c.wide {
 			t.Errorf("Cut(%q, %d) is %q of %d columns, want %q of %d", c.in, c.w, got, Columns(got), c.want, c.wide)
+		}
+	}
+}
+
+func TestCutName(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		w    int
+		want string
+	}{
+		{"table{n=1}", 10, "table{n=1}"},
+		{"checkout{tree=large,mode=cold}", 20, "checkout{..ode=cold}"},
+		{"table{n=100000,size=200000}", 20, "table{n=..ze=200000}"},
+		{"table{size=1000000,n=2000000}", 20, "table{siz..=2000000}"},
+		{"a-benchmark-of{n=2000000}", 14, "a-benc..}"},
+		{"表の速さを測る仕事", 12, "表の..る仕事"},
+		{"ae\u0301e\u0301e\u0301e\u0301e\u0301z", 5, "a..e\u0301z"},
+		{"1234567890123", 9, "123..0123"},
+	} {
+		got := CutName(c.in, c.w)
+		if got != c.want || Columns(got) > c.w {
+			t.Errorf("CutName(%q, %d) is %q of %d columns, want %q", c.in, c.w, got, Columns(got), c.want)
 		}
 	}
 }
