@@ -224,7 +224,11 @@ func (s *serving) parts(c *service.Config) ([]part.Part, error) {
 		}
 		for _, f := range feeds {
 			add(f.Name(), f.settings, func(ctx context.Context, trouble func(error)) error {
-				return watch.TakeIn(ctx, s.st, f, s.log, func(e feed.Event) { trouble(e.Err) })
+				return watch.TakeIn(ctx, s.st, f, s.log, func(e feed.Event) {
+					if e.Change != feed.None {
+						trouble(e.Err)
+					}
+				})
 			})
 		}
 		if s.watch == nil {

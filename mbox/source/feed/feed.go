@@ -6,7 +6,8 @@
 // stores mails and cursor in one transaction and hands the last cursor back at
 // the next start, so that nothing is lost when the program dies anywhere. A mail
 // may be given twice (after a lost connection, a renumbered mailbox, a rewritten
-// mirror); the taker knows it again by its bytes. No mail is ever left out.
+// mirror); the taker knows it again by its bytes. No mail is left out, but one that
+// its place does not give for days.
 //
 // The sources are mbox/source/imap, mbox/source/maildir and mbox/source/inbox.
 // This package does no input and no output of its own.
@@ -43,9 +44,20 @@ type Batch struct {
 // An Event tells what happened to a source that its operator should know: a lost
 // connection (Err says why), a renumbered mailbox, a mail that was cut.
 type Event struct {
-	Text string
-	Err  error // nil if nothing failed
+	Text   string
+	Err    error // nil if nothing failed
+	Change Change
 }
+
+// Change says what an event means for the source as a whole.
+type Change int
+
+// The changes. What befalls a single mail is none.
+const (
+	None Change = iota
+	Down        // nothing comes in, for the reason Err
+	Up          // mail comes in again
+)
 
 // A Feed is a source that can be followed.
 type Feed interface {

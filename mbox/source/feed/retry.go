@@ -16,16 +16,24 @@ const (
 )
 
 // Retry calls attempt until ctx ends and returns ctx's error. attempt returns
-// when it cannot go on, and says whether it came further than the one before.
+// when it cannot go on, and says whether it came further than the one before; it
+// calls well whenever it has given all that was there.
 // Between two attempts it waits 1 s, then twice as long each time up to 5 min,
 // give or take a quarter, and 1 s again after an attempt that came further or
 // lasted a minute. Each failure is told to notify, which may be nil, as "NAME:
-// lost, trying again in 2s".
-func Retry(ctx context.Context, name string, notify func(Event), attempt func(context.Context) (further bool, err error)) error {
+// lost, trying again in 2s" and the first well behind it as "NAME: works again".
+func Retry(ctx context.Context, name string, notify func(Event), attempt func(ctx context.Context, well func()) (further bool, err error)) error {
 	wait := minWait
+	down := false
+	well := func() {
+		if down {
+			down = false
+			Tell(notify, Event{Text: name + ": works again", Change: Up})
+		}
+	}
 	for {
 		began := time.Now()
-		further, err := attempt(ctx)
+		further, err := attempt(ctx, well)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -34,7 +42,8 @@ func Retry(ctx context.Context, name string, notify func(Event), attempt func(co
 		}
 		pause := wait*3/4 + rand.N(wait/2)
 		wait = min(2*wait, maxWait)
-		Tell(notify, Event{Text: fmt.Sprintf("%s: lost, trying again in %v", name, pause.Round(100*time.Millisecond)), Err: err})
+		down = true
+		Tell(notify, Event{Text: fmt.Sprintf("%s: lost, trying again in %v", name, pause.Round(100*time.Millisecond)), Err: err, Change: Down})
 		if err := Sleep(ctx, pause); err != nil {
 			return err
 		}

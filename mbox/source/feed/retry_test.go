@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,16 +20,28 @@ func TestRetryWaits(t *testing.T) {
 		var ended time.Time
 		var waits []time.Duration
 		var told int
+		var up []int
 		err := Retry(ctx, "place", func(e Event) {
+			if e.Change == Up {
+				up = append(up, len(waits))
+				if e.Text != "place: works again" || e.Err != nil {
+					t.Errorf("event %+v", e)
+				}
+				return
+			}
 			told++
-			if !errors.Is(e.Err, broken) || !strings.HasPrefix(e.Text, "place: lost, trying again in ") {
+			if e.Change != Down || !errors.Is(e.Err, broken) || !strings.HasPrefix(e.Text, "place: lost, trying again in ") {
 				t.Errorf("event %+v", e)
 			}
-		}, func(ctx context.Context) (bool, error) {
+		}, func(ctx context.Context, well func()) (bool, error) {
 			if !ended.IsZero() {
 				waits = append(waits, time.Since(ended))
 			}
 			n := len(waits)
+			if n == 0 || n == 5 || n == 6 {
+				well()
+				well()
+			}
 			switch n {
 			case 13: // lasts
 				time.Sleep(2 * time.Minute)
@@ -40,6 +53,9 @@ func TestRetryWaits(t *testing.T) {
 		})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("Retry: %v", err)
+		}
+		if !slices.Equal(up, []int{5, 6}) { // none at the start: it was not down
+			t.Errorf("works again told at attempts %v", up)
 		}
 		if told != 15 {
 			t.Errorf("%d events, want 15", told)
@@ -61,7 +77,7 @@ func TestRetryEndsWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if err := Retry(ctx, "place", nil, func(context.Context) (bool, error) { return false, errors.New("x") }); !errors.Is(err, context.DeadlineExceeded) {
+		if err := Retry(ctx, "place", nil, func(context.Context, func()) (bool, error) { return false, errors.New("x") }); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Retry: %v", err)
 		}
 	})

@@ -24,6 +24,8 @@ type cursor struct {
 	// UIDs below it only mails received since Since are given.
 	Until goimap.UID `json:"until,omitempty"`
 	Since time.Time  `json:"since,omitzero"`
+	// Aside are mails that the server did not give, ascending.
+	Aside []Aside `json:"aside,omitempty"`
 }
 
 // overlap is how much before the newest known mail a folder that was numbered

@@ -18,25 +18,26 @@ type follower struct {
 	take   func(context.Context, feed.Batch) error
 	notify func(feed.Event)
 
-	size    int                // mails asked for at once: fewer after a lost connection
-	taken   int                // batches in this session
-	moved   bool               // at is further than what was taken
-	refused map[goimap.UID]int // how many sessions did not get this mail
+	size   int                // mails asked for at once: fewer after a lost connection
+	taken  int                // batches in this session
+	moved  bool               // at is further than what was taken
+	failed map[goimap.UID]int // how many sessions did not get this mail, though it was asked for alone or others came
 }
 
 // window is how many mails' sizes are asked for at once.
 const window = 500
 
-// stubborn is how many sessions ask for a mail that the server does not give
-// before it is left out, if others are given.
-const stubborn = 3
-
 func (f *follower) tell(format string, args ...any) {
 	feed.Tell(f.notify, feed.Event{Text: f.source.name + ": " + fmt.Sprintf(format, args...)})
 }
 
+// warn tells what somebody should look into.
+func (f *follower) warn(err error, format string, args ...any) {
+	feed.Tell(f.notify, feed.Event{Text: f.source.name + ": " + fmt.Sprintf(format, args...), Err: err})
+}
+
 // session follows the folder over one connection until that ends.
-func (f *follower) session(ctx context.Context) error {
+func (f *follower) session(ctx context.Context, well func()) error {
 	news := make(chan struct{}, 1)
 	c, err := f.source.connect(ctx, func() {
 		select {
@@ -69,6 +70,7 @@ func (f *follower) session(ctx context.Context) error {
 		if err := f.catchUp(ctx, c); err != nil {
 			return err
 		}
+		well()
 		if err := c.idle(ctx, news); err != nil {
 			return err
 		}
@@ -89,7 +91,7 @@ func (f *follower) renumber(c *conn, folder *goimap.SelectData) error {
 	}
 	f.at.renumbered(folder.UIDValidity, next)
 	f.moved = true
-	clear(f.refused)
+	clear(f.failed)
 	return nil
 }
 
@@ -142,7 +144,7 @@ func (f *follower) catchUp(ctx context.Context, c *conn) error {
 		if err != nil {
 			return err
 		}
-		uids := first(set, f.at.Next, min(window, 5*f.size))
+		stuck, uids := f.choose(set)
 		if len(uids) == 0 {
 			if f.at.Until > 0 {
 				f.at.Next = max(f.at.Next, f.at.Until)
@@ -150,11 +152,13 @@ func (f *follower) catchUp(ctx context.Context, c *conn) error {
 				f.moved = true
 			}
 			if f.moved {
-				return f.give(ctx, nil)
+				if err := f.give(ctx, nil); err != nil {
+					return err
+				}
 			}
-			return nil
+			return f.askAgain(ctx, c)
 		}
-		if err := f.window(ctx, c, uids); err != nil {
+		if err := f.window(ctx, c, uids, stuck); err != nil {
 			return err
 		}
 	}
@@ -205,11 +209,12 @@ func first(set goimap.UIDSet, from goimap.UID, n int) []goimap.UID {
 	return uids
 }
 
-// window gives these mails, in batches.
-func (f *follower) window(ctx context.Context, c *conn, uids []goimap.UID) error {
-	sizes := &goimap.FetchOptions{UID: true, InternalDate: true, RFC822Size: true}
+// window gives these mails, in batches. Those that are stuck before them are set
+// aside with the first that is given.
+func (f *follower) window(ctx context.Context, c *conn, uids, stuck []goimap.UID) error {
 	about, err := c.fetch(uids, sizes, feed.MaxBytes)
 	if err != nil {
+		f.blame(uids, err)
 		return err
 	}
 	var batch []goimap.UID
@@ -218,7 +223,7 @@ func (f *follower) window(ctx context.Context, c *conn, uids []goimap.UID) error
 		if len(batch) == 0 {
 			return nil
 		}
-		err := f.batch(ctx, c, batch, false)
+		err := f.batch(ctx, c, batch, &stuck, false)
 		batch, bytes = batch[:0], 0
 		return err
 	}
@@ -233,7 +238,7 @@ func (f *follower) window(ctx context.Context, c *conn, uids []goimap.UID) error
 			if err := flush(); err != nil {
 				return err
 			}
-			if err := f.batch(ctx, c, []goimap.UID{uid}, true); err != nil {
+			if err := f.batch(ctx, c, []goimap.UID{uid}, &stuck, true); err != nil {
 				return err
 			}
 			continue
@@ -250,6 +255,10 @@ func (f *follower) window(ctx context.Context, c *conn, uids []goimap.UID) error
 	if err := flush(); err != nil {
 		return err
 	}
+	if len(stuck) > 0 { // none of the others is there
+		clear(f.failed)
+		return f.window(ctx, c, stuck[:1], nil)
+	}
 	if past := uids[len(uids)-1] + 1; past > f.at.Next {
 		f.at.Next = past
 		f.moved = true
@@ -258,50 +267,74 @@ func (f *follower) window(ctx context.Context, c *conn, uids []goimap.UID) error
 }
 
 // batch fetches some mails and gives them. Of large ones it gets the beginning.
-func (f *follower) batch(ctx context.Context, c *conn, uids []goimap.UID, large bool) error {
-	section := &goimap.FetchItemBodySection{Peek: true}
-	if large {
-		section.Partial = &goimap.SectionPartial{Offset: 0, Size: feed.CutAt}
+// Those that are stuck before them are set aside if any is given.
+func (f *follower) batch(ctx context.Context, c *conn, uids []goimap.UID, stuck *[]goimap.UID, large bool) error {
+	got, err := c.fetch(uids, whole(large), feed.MaxBytes)
+	if len(got.mails) == 0 {
+		f.blame(uids, err)
 	}
-	got, err := c.fetch(uids, &goimap.FetchOptions{
-		UID: true, InternalDate: true, RFC822Size: true, BodySection: []*goimap.FetchItemBodySection{section},
-	}, feed.MaxBytes)
 	now := time.Now()
 	next := f.at
 	var mails []feed.Mail
+	var aside []goimap.UID
+	moved := false
 	for _, uid := range uids {
 		m := got.mails[uid]
 		if m == nil && err != nil {
 			break // the connection ended before this mail
 		}
 		if m == nil && got.refused[uid] {
-			f.refused[uid]++
-			if f.refused[uid] < stubborn || len(got.mails) == 0 {
+			f.failed[uid]++
+			if f.failed[uid] < stubborn || len(got.mails) == 0 || len(next.Aside)+len(*stuck)+len(aside) >= mostAside {
 				err = fmt.Errorf("the server does not give mail UID %d", uid)
 				break
 			}
-			f.tell("mail UID %d is left out: the server did not give it in %d attempts, but others", uid, f.refused[uid])
+			aside = append(aside, uid)
 		}
-		next.Next = uid + 1
-		if m == nil {
-			continue
+		next.Next, moved = uid+1, true
+		if m != nil {
+			next.saw(m.received, now)
+			mails = append(mails, f.mail(uid, m))
+			delete(f.failed, uid)
 		}
-		if m.size > mbox.MaxMail {
-			m.raw = m.raw[:min(len(m.raw), feed.CutAt)]
-			f.tell("mail UID %d has %d bytes: its first %d are read", uid, m.size, len(m.raw))
-		}
-		next.saw(m.received, now)
-		mails = append(mails, feed.Mail{Raw: m.raw, Received: m.received, Cut: m.size > mbox.MaxMail})
 	}
-	if next == f.at {
+	if !moved || len(*stuck) > 0 && len(mails) == 0 {
 		return err
 	}
+	aside = append(*stuck, aside...)
+	next.setAside(aside, now)
 	before := f.at
 	f.at = next
 	if err := f.give(ctx, mails); err != nil {
 		f.at = before
 		return err
 	}
+	*stuck = nil
+	for _, uid := range aside {
+		f.warn(fmt.Errorf("the server did not give it in %d attempts, but others", f.failed[uid]), "mail UID %d is set aside and asked for again later", uid)
+		delete(f.failed, uid)
+	}
 	f.size = min(2*f.size, feed.MaxMails)
 	return err
+}
+
+// What is asked for of mails: how large they are, and all of them.
+var sizes = &goimap.FetchOptions{UID: true, InternalDate: true, RFC822Size: true}
+
+// whole asks for mails, of large ones for the beginning.
+func whole(large bool) *goimap.FetchOptions {
+	section := &goimap.FetchItemBodySection{Peek: true}
+	if large {
+		section.Partial = &goimap.SectionPartial{Offset: 0, Size: feed.CutAt}
+	}
+	return &goimap.FetchOptions{UID: true, InternalDate: true, RFC822Size: true, BodySection: []*goimap.FetchItemBodySection{section}}
+}
+
+// mail is what the server gave as it is handed on.
+func (f *follower) mail(uid goimap.UID, m *mail) feed.Mail {
+	if m.size > mbox.MaxMail {
+		m.raw = m.raw[:min(len(m.raw), feed.CutAt)]
+		f.tell("mail UID %d has %d bytes: its first %d are read", uid, m.size, len(m.raw))
+	}
+	return feed.Mail{Raw: m.raw, Received: m.received, Cut: m.size > mbox.MaxMail}
 }

@@ -15,6 +15,11 @@
 // again, but never those that were there at the first start; the taker knows by
 // their bytes which it has.
 //
+// A mail that the server does not give, or ends each connection over, does not hold
+// up the others: when it was asked for three times, alone, and another one is
+// given after that, it is set aside, which the cursor says too, and asked for again
+// after ten minutes and at growing distances for five days.
+//
 // A connection never waits for ever: while an answer is due, a minute without a
 // byte ends it, IDLE is renewed every 25 minutes, and a server without IDLE is
 // asked every half minute. Every answer has a size that it must not pass, and a
@@ -133,12 +138,17 @@ func (s *Source) Follow(ctx context.Context, cursor string, take func(context.Co
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
-	f := &follower{source: s, at: at, take: take, notify: notify, refused: map[goimap.UID]int{}, size: feed.MaxMails}
-	return feed.Retry(ctx, s.name, notify, func(ctx context.Context) (bool, error) {
+	f := &follower{source: s, at: at, take: take, notify: notify, failed: map[goimap.UID]int{}, size: feed.MaxMails}
+	return feed.Retry(ctx, s.name, notify, func(ctx context.Context, well func()) (bool, error) {
 		f.taken = 0
-		err := f.session(ctx)
-		if errors.Is(err, errLost) && f.size > 1 {
-			f.size /= 2 // less to read again, should the line be cut again
+		err := f.session(ctx, well)
+		if errors.Is(err, errLost) {
+			// Less to read again, should the line be cut again, or a mail be what
+			// the server ends it for.
+			f.size = max(f.size/2, 1)
+			if f.taken == 0 {
+				f.size = 1
+			}
 		}
 		return f.taken > 0, clip(err)
 	})

@@ -442,7 +442,7 @@ func TestCursorOfAnotherSource(t *testing.T) {
 		}
 	}
 	c := cursor{Validity: 3, Next: 4, Newest: day0, Old: day0, Until: 9, Since: day0}
-	if got, err := parseCursor(c.String()); err != nil || got != c {
+	if got, err := parseCursor(c.String()); err != nil || !cmp.Equal(got, c) {
 		t.Errorf("%s read back: %+v, %v", c, got, err)
 	}
 }

@@ -269,10 +269,10 @@ func TestScripts(t *testing.T) {
 				return ""
 			}
 		}, want: []int{10, 12}, conns: 1},
-		{name: "one is refused", change: func(s *script, o *Options) { s.answer = poison("<tag> NO [SERVERBUG] broken file\r\n") }, want: []int{10, 12}, event: "mail UID 11 is left out"},
+		{name: "one is refused", change: func(s *script, o *Options) { s.answer = poison("<tag> NO [SERVERBUG] broken file\r\n") }, want: []int{10, 12}, event: "mail UID 11 is set aside"},
 		{name: "one is NIL", change: func(s *script, o *Options) {
 			s.answer = poison("* 2 FETCH (UID 11 INTERNALDATE " + internalDate(11) + " RFC822.SIZE 5 BODY[] NIL)\r\n<tag> OK x\r\n")
-		}, want: []int{10, 12}, event: "mail UID 11 is left out"},
+		}, want: []int{10, 12}, event: "mail UID 11 is set aside"},
 		{name: "all are refused", change: func(s *script, o *Options) {
 			s.answer = func(_ int, c string) string {
 				if strings.HasPrefix(c, "UID FETCH") && strings.Contains(c, "BODY") {

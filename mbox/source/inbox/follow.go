@@ -32,12 +32,13 @@ func (f *follower) tell(format string, args ...any) {
 	feed.Tell(f.notify, feed.Event{Text: f.source.Name() + ": " + fmt.Sprintf(format, args...)})
 }
 
-func (f *follower) run(ctx context.Context) (further bool, err error) {
+func (f *follower) run(ctx context.Context, well func()) (further bool, err error) {
 	f.taken, f.seen = 0, nil
 	for {
 		if err := f.look(ctx); err != nil {
 			return f.taken > 0, err
 		}
+		well()
 		if err := feed.Sleep(ctx, f.source.poll); err != nil {
 			return f.taken > 0, err
 		}

@@ -82,7 +82,7 @@ type follower struct {
 // that is renamed while the folder is read may be missed once.
 const forget = 10
 
-func (f *follower) run(ctx context.Context) (further bool, err error) {
+func (f *follower) run(ctx context.Context, well func()) (further bool, err error) {
 	f.seen = stamp{}
 	for {
 		took, err := f.look(ctx)
@@ -90,6 +90,7 @@ func (f *follower) run(ctx context.Context) (further bool, err error) {
 		if err != nil {
 			return further, err
 		}
+		well()
 		if err := feed.Sleep(ctx, pollEvery); err != nil {
 			return further, err
 		}
