@@ -123,7 +123,7 @@ func (c *jobsList) Run(ctx context.Context, t *terminal) error {
 		}
 		fmt.Fprintln(t.stdout, printable(line))
 	}
-	return nil
+	return tellAside(ctx, t.stderr, st)
 }
 
 func joined(states []store.State) string {

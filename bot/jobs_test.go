@@ -31,6 +31,10 @@ func TestJobs(t *testing.T) {
 	if _, err := st.TakeIn(t.Context(), "maildir:/m", "1", []store.Mail{{Key: "p1@example.org", Raw: []byte(raw)}}); err != nil {
 		t.Fatal(err)
 	}
+	aside := `{"uidvalidity":1,"next":9,"aside":[{"uid":3,"since":"2026-11-30T18:00:00Z","again":"2026-11-30T20:00:00Z"}]}`
+	if _, err := st.TakeIn(t.Context(), "imap:b@h/INBOX", aside, nil); err != nil {
+		t.Fatal(err)
+	}
 	payload := store.EncodePayload(store.MailPayload{Series: mbox.Series{Cover: &mbox.Cover{MessageID: "gone@example.org"},
 		Patches: []mbox.Patch{{N: 1, MessageID: "p1@example.org"}, {N: 2, MessageID: "p1@example.org"}}}})
 	for _, k := range []store.Task{
@@ -59,7 +63,7 @@ func TestJobs(t *testing.T) {
 		{"jobs --store " + db + " --limit 0", statusUsage, "", "above 0"},
 		{"jobs --store " + db, statusDone, "3  ignored  2026-11-02 09:00  kit  sort: other: tag RFC\n" +
 			"2  queued  2026-11-02 09:00  kit  table: smaller\n" +
-			"1  held  2026-11-02 09:00  kit  hash: \\x1b[31mfaster: a stranger\n", ""},
+			"1  held  2026-11-02 09:00  kit  hash: \\x1b[31mfaster: a stranger\n", "set aside: mail UID 3 of imap:b@h/INBOX, which the server has not given since 2026-11-30 18:00; asked for again at 2026-11-30 20:00"},
 		{"jobs list --state held --store " + db, statusDone, "1  held  2026-11-02 09:00  kit  hash: \\x1b[31mfaster: a stranger\n", ""},
 		{"jobs --project other --store " + db, statusDone, "", "no jobs"},
 		{"jobs show 4 --store " + db, statusUsage, "", "job 4: "},

@@ -33,6 +33,8 @@ type SourceState struct {
 	Name  string
 	Mails int       // kept
 	Last  time.Time // when the last one was received; zero if none is kept
+	// Cursor is where the source goes on, in its own words; "" before it began.
+	Cursor string
 }
 
 // Listed is an evaluation in a list, with the task that it was made for.
@@ -149,14 +151,15 @@ func (s *Store) Overview(ctx context.Context, now time.Time) (*Overview, error) 
 			}},
 		{`SELECT count(*) FROM notices WHERE sent < seq`, nil, func(scan func(...any) error) error { return scan(&o.Notices) }},
 		{`SELECT coalesce(max(id), 0) FROM mails`, nil, func(scan func(...any) error) error { return scan(&o.Mails) }},
-		{`SELECT s.source, count(m.id), coalesce(max(m.received), '') FROM
+		{`SELECT s.source, count(m.id), coalesce(max(m.received), ''), coalesce(max(c.place), '') FROM
 				(SELECT source FROM cursors UNION SELECT DISTINCT source FROM mails) AS s
 				LEFT JOIN mails AS m ON m.source = s.source
+				LEFT JOIN cursors AS c ON c.source = s.source
 			GROUP BY s.source ORDER BY s.source`, nil,
 			func(scan func(...any) error) error {
 				var one SourceState
 				var last string
-				err := scan(&one.Name, &one.Mails, &last)
+				err := scan(&one.Name, &one.Mails, &last, &one.Cursor)
 				one.Last, err = instant(last, err)
 				o.Sources = append(o.Sources, one)
 				return err

@@ -96,7 +96,8 @@ func TestOverview(t *testing.T) {
 		}
 		for i, raw := range []string{"one", "two"} {
 			m := store.Mail{Source: "imap:b@h/INBOX", Received: now.Add(time.Duration(i) * time.Second), Raw: []byte(raw)}
-			if _, err := st.TakeIn(t.Context(), m.Source, raw, []store.Mail{m}); err != nil {
+			cursor := `{"uidvalidity":1,"next":9,"aside":[{"uid":3,"since":"2026-11-30T18:00:00Z","again":"2026-11-30T20:00:00Z","tries":1}]}`
+			if _, err := st.TakeIn(t.Context(), m.Source, cursor, []store.Mail{m}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -131,6 +132,7 @@ func TestOverview(t *testing.T) {
 			`patchbench_jobs{state="done"} 1`, `patchbench_jobs{state="held"} 1`, `patchbench_jobs{state="running"} 0`,
 			`patchbench_letters{state="held"} 1`, `patchbench_letters{state="sent"} 0`,
 			"patchbench_notices_due 1", "patchbench_mails_total 2", `patchbench_mails{source="imap:b@h/INBOX"} 2`, `patchbench_mails{source="maildir:/m"} 0`,
+			`patchbench_mails_set_aside{source="imap:b@h/INBOX"} 1`,
 			`patchbench_last_mail_timestamp_seconds{source="imap:b@h/INBOX"} 1.796065201e+09`,
 			`patchbench_evaluations{verdict="worse"} 1`, `patchbench_evaluations{verdict="better"} 1`, `patchbench_evaluations{verdict="mixed"} 0`,
 			"patchbench_evaluation_build_seconds_count 2", "patchbench_evaluation_measure_seconds_count 2",

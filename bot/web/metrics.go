@@ -12,6 +12,7 @@ import (
 
 	"patchbench/bot/part"
 	"patchbench/bot/report/plain"
+	"patchbench/mbox/source/imap"
 	"patchbench/store"
 )
 
@@ -44,6 +45,7 @@ var (
 	noticesDue      = desc("notices_due", "Pull requests whose comment is not yet as it should be.")
 	mailsTaken      = desc("mails_total", "Mails ever taken in.")
 	mailsKept       = desc("mails", "Mails kept, by source.", "source")
+	mailsAside      = desc("mails_set_aside", "Mails that a server has and does not give, by source.", "source")
 	mailLast        = desc("last_mail_timestamp_seconds", "When the last mail was received, by source.", "source")
 	evaluations     = desc("evaluations", "Evaluations kept, by verdict.", "verdict")
 	evaluationBuild = desc("evaluation_build_seconds", "Wall time of the builds of evaluations.")
@@ -116,6 +118,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(mailsTaken, prometheus.CounterValue, float64(o.Mails))
 	for _, s := range o.Sources {
 		gauge(mailsKept, float64(s.Mails), label(s.Name))
+		if aside, err := imap.SetAside(s.Cursor); err == nil { // else it is none of an IMAP folder
+			gauge(mailsAside, float64(len(aside)), label(s.Name))
+		}
 		if !s.Last.IsZero() {
 			gauge(mailLast, float64(s.Last.UnixMilli())/1000, label(s.Name))
 		}
