@@ -14,29 +14,46 @@ import (
 	"patchbench/bot/eval"
 )
 
+// Between two lines of progress lie every of them at least, and quiet at most.
+const (
+	every = 10 * time.Second
+	quiet = 30 * time.Second
+)
+
 // newProgress shows an evaluation's progress on stderr: bars on a terminal, a
-// line now and then elsewhere. The returned function ends the showing.
+// line now and then elsewhere. What takes long says for how long it has been at it.
+// The returned function ends the showing.
 func newProgress(stderr io.Writer) (eval.Progress, func()) {
 	if f, ok := stderr.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
 		b := &bars{p: mpb.New(mpb.WithOutput(stderr), mpb.WithWidth(40), mpb.WithAutoRefresh())}
 		return b, b.end
 	}
-	return &lines{w: stderr, every: 10 * time.Second, now: time.Now}, func() {}
+	l := &lines{w: stderr, over: make(chan struct{}), gone: make(chan struct{})}
+	go l.watch()
+	return l, l.end
 }
 
-// lines prints the start of each stage, and how far it is every so often.
+// lines prints the start of each stage, how far it is every so often, and what it
+// is still at when nothing else was printed for a while.
 type lines struct {
-	w     io.Writer
-	every time.Duration
-	now   func() time.Time
+	over, gone chan struct{} // the end is wanted; watch has ended
 
-	stage string
+	mu    sync.Mutex
+	w     io.Writer
+	stage string // "" when nothing is being done
 	total int
-	last  time.Time
+	n     int
+	what  string
+	since time.Time // when what began
+	last  time.Time // when a line was printed
 }
 
 func (l *lines) Stage(name string, total int) {
-	l.stage, l.total, l.last = name, total, l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stage, l.total, l.n, l.what = name, total, 0, ""
+	l.since = time.Now()
+	l.last = l.since
 	if total > 0 {
 		fmt.Fprintf(l.w, "%s: %d to do\n", name, total)
 	} else {
@@ -45,14 +62,68 @@ func (l *lines) Stage(name string, total int) {
 }
 
 func (l *lines) Done(n int, what string, left time.Duration) {
-	if n < l.total && l.now().Sub(l.last) < l.every {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	l.n, l.what, l.since = n, what, now
+	if n < l.total && now.Sub(l.last) < every {
 		return
 	}
-	l.last = l.now()
-	fmt.Fprintf(l.w, "%s: %d of %d%s%s\n", l.stage, n, l.total, prefixed(", ", printable(what)), leftText(left))
+	l.print(leftText(left))
+	if n >= l.total {
+		l.stage = ""
+	}
 }
 
-func (l *lines) Note(text string) { fmt.Fprintf(l.w, "note: %s\n", printable(text)) }
+// print tells how far the stage is.
+func (l *lines) print(more string) {
+	l.last = time.Now()
+	far := ""
+	if l.total > 0 {
+		far = fmt.Sprintf(": %d of %d", l.n, l.total)
+	}
+	fmt.Fprintf(l.w, "%s%s%s%s\n", l.stage, far, prefixed(", ", printable(l.what)), more)
+}
+
+func (l *lines) Note(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.w, "note: %s\n", printable(text))
+}
+
+// watch breaks the silence of what takes long.
+func (l *lines) watch() {
+	defer close(l.gone)
+	t := time.NewTimer(quiet)
+	defer t.Stop()
+	for {
+		select {
+		case <-l.over:
+			return
+		case <-t.C:
+			t.Reset(l.still())
+		}
+	}
+}
+
+// still prints what is being done if it is time to, and gives the time until it may
+// be again.
+func (l *lines) still() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if rest := quiet - time.Since(l.last); rest > 0 {
+		return rest
+	}
+	if l.stage != "" {
+		l.print(spentText(time.Since(l.since)))
+	}
+	return quiet
+}
+
+func (l *lines) end() {
+	close(l.over)
+	<-l.gone
+}
 
 // bars draws one bar for each stage.
 type bars struct {
@@ -64,25 +135,29 @@ type bars struct {
 
 // label is what stands behind a bar. The drawing goroutine reads it.
 type label struct {
-	mu   sync.Mutex
-	text string
+	mu    sync.Mutex
+	text  string
+	since time.Time // when that began; zero when nothing is being done
 }
 
-func (l *label) set(text string) {
+func (l *label) set(text string, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.text = text
+	l.text, l.since = text, since
 }
 
 func (l *label) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if spent := time.Since(l.since); !l.since.IsZero() && spent >= every {
+		return l.text + spentText(spent)
+	}
 	return l.text
 }
 
 func (b *bars) Stage(name string, total int) {
 	b.finish()
-	b.label, b.total = &label{}, total
+	b.label, b.total = &label{since: time.Now()}, total
 	shown := b.label
 	b.bar = b.p.AddBar(int64(max(total, 1)),
 		mpb.PrependDecorators(decor.Name(name, decor.WCSyncSpaceR), decor.CountersNoUnit("%d/%d", decor.WCSyncSpace)),
@@ -90,7 +165,11 @@ func (b *bars) Stage(name string, total int) {
 }
 
 func (b *bars) Done(n int, what string, left time.Duration) {
-	b.label.set(prefixed(" ", printable(what)) + leftText(left))
+	var since time.Time
+	if n < b.total {
+		since = time.Now()
+	}
+	b.label.set(prefixed(" ", printable(what))+leftText(left), since)
 	b.bar.SetCurrent(int64(n))
 }
 
@@ -102,7 +181,7 @@ func (b *bars) finish() {
 	if b.bar == nil || b.bar.Completed() {
 		return
 	}
-	b.label.set("")
+	b.label.set("", time.Time{})
 	if b.total == 0 {
 		b.bar.SetCurrent(1)
 	} else {
@@ -120,6 +199,10 @@ func leftText(left time.Duration) string {
 		return ""
 	}
 	return fmt.Sprintf(", at most %v left", left.Round(time.Second))
+}
+
+func spentText(spent time.Duration) string {
+	return fmt.Sprintf(", for %v", spent.Round(time.Second))
 }
 
 func prefixed(prefix, text string) string {
