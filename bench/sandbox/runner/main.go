@@ -183,6 +183,8 @@ func (h *host) begin(restrict func() error) error {
 			return fmt.Errorf("runner: become the parent of orphans: %w", err)
 		}
 	}
+	// Before the runner's threads are known by their numbers, and none is in a group.
+	spareThreads(8)
 	for _, fd := range h.Enter {
 		if _, err := unix.Write(fd, []byte("0")); err != nil {
 			return fmt.Errorf("runner: enter the cgroup: %w", err)
@@ -194,7 +196,6 @@ func (h *host) begin(restrict func() error) error {
 			return err
 		}
 	}
-	spareThreads(8)
 	for _, l := range []struct {
 		name       string
 		which      int

@@ -7,8 +7,10 @@ package seccomp
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -23,29 +25,33 @@ type rule struct {
 	when  []condition
 }
 
-// condition holds when half an argument is one of values, or with except when it
-// is none of them, or with bits when it has a bit of one of them. The lower half is
-// what the kernel reads of those that are int.
+// condition holds when half an argument stands in the relation test to one of
+// values, or with except when it does so to none of them. The lower half is what
+// the kernel reads of those that are int.
 type condition struct {
-	half         int // lower(n) or upper(n)
-	values       []uint32
-	except, bits bool
+	half   int // lower(n) or upper(n)
+	test   relation
+	values []uint32
+	except bool
 }
+
+// relation is a jump of the filter's machine.
+type relation uint16
+
+const (
+	equal relation = unix.BPF_JEQ
+	bits  relation = unix.BPF_JSET // has a bit of it
+	above relation = unix.BPF_JGT
+)
 
 // The halves of argument n, from 0, as indexes of 32-bit words.
 func lower(n int) int { return 2 * n }
 func upper(n int) int { return 2*n + 1 }
 
-func is(half int, values ...uint32) condition { return condition{half: half, values: values} }
-func isNot(half int, values ...uint32) condition {
-	return condition{half: half, values: values, except: true}
-}
-func has(half int, bit uint32) condition {
-	return condition{half: half, values: []uint32{bit}, bits: true}
-}
-
-// runnerPID is the runner as programs in the box see it.
-const runnerPID = 1
+func is(half int, values ...uint32) condition    { return condition{half, equal, values, false} }
+func isNot(half int, values ...uint32) condition { return condition{half, equal, values, true} }
+func has(half int, bit uint32) condition         { return condition{half, bits, []uint32{bit}, false} }
+func upTo(half int, most uint32) condition       { return condition{half, above, []uint32{most}, true} }
 
 // rules are the calls that reach further than a program in a box should: devices
 // of the virtual machine's host through AF_VSOCK, keys that outlive a run, large
@@ -53,10 +59,14 @@ const runnerPID = 1
 // program would inherit. Those that need privileges, which programs do not have,
 // are a second wall.
 //
-// The runner's threads have numbers of their own, by which its bounds can be set as
-// well; so programs may set those of no other process at all. Some signals stand for
-// a fault of the one that they reach, unless their sender says that he is a user: it
-// is what kill does and these calls need not. The Go runtime would end the runner.
+// The runner's threads have numbers of their own, by which their bounds, CPUs and
+// priorities can be set as well, and the thread that starts programs hands its own on
+// to all of them. These numbers are the first of the box, up to last, and the kernel
+// gives them to nobody else. Bounds may be set of no other process at all.
+//
+// Some signals stand for a fault of the one that they reach, unless their sender says
+// that he is a user: it is what kill does and these calls need not. The Go runtime
+// would end the runner.
 //
 // A process started with CLONE_UNTRACED would not be followed: its memory would be
 // missing from the peak of all. No filter sees the arguments of clone3, so that is
@@ -64,43 +74,46 @@ const runnerPID = 1
 //
 // The kernel keeps a list of the calls that a filter always allows, so that
 // the usual ones cost nothing.
-var rules = slices.Concat(
-	always(unix.ENOSYS, // as on a kernel built without them
-		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
-		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
-		unix.SYS_CLONE3,
-	),
-	always(unix.EPERM,
-		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT,
-		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_SYSLOG, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
-		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,
-		unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
-		unix.SYS_SETNS, unix.SYS_UNSHARE,
-		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT,
-		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_CLOCK_SETTIME, unix.SYS_SETTIMEOFDAY, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
-	),
-	[]rule{
-		{unix.SYS_SOCKET, unix.EAFNOSUPPORT, []condition{isNot(lower(0), unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)}},
-		{unix.SYS_CLONE, unix.EPERM, []condition{has(lower(0), unix.CLONE_UNTRACED)}},
-		{unix.SYS_IOCTL, unix.EPERM, []condition{is(lower(1), unix.TIOCSTI, unix.TIOCLINUX)}},
-		{unix.SYS_PRLIMIT64, unix.EPERM, []condition{is(lower(0), runnerPID)}},
-		// A new limit is given: its address is not zero.
-		{unix.SYS_PRLIMIT64, unix.EPERM, []condition{isNot(lower(0), 0), isNot(lower(2), 0)}},
-		{unix.SYS_PRLIMIT64, unix.EPERM, []condition{isNot(lower(0), 0), isNot(upper(2), 0)}},
-		{unix.SYS_SCHED_SETAFFINITY, unix.EPERM, []condition{is(lower(0), runnerPID)}},
-		{unix.SYS_SCHED_SETSCHEDULER, unix.EPERM, []condition{is(lower(0), runnerPID)}},
-		{unix.SYS_SCHED_SETPARAM, unix.EPERM, []condition{is(lower(0), runnerPID)}},
-		{unix.SYS_SCHED_SETATTR, unix.EPERM, []condition{is(lower(0), runnerPID)}},
-		{unix.SYS_SETPRIORITY, unix.EPERM, []condition{isNot(lower(0), unix.PRIO_PROCESS)}},
-		{unix.SYS_SETPRIORITY, unix.EPERM, []condition{is(lower(1), runnerPID)}},
-		{unix.SYS_IOPRIO_SET, unix.EPERM, []condition{isNot(lower(0), 1)}}, // 1: of a process
-		{unix.SYS_IOPRIO_SET, unix.EPERM, []condition{is(lower(1), runnerPID)}},
-		{unix.SYS_RT_SIGQUEUEINFO, unix.EPERM, []condition{is(lower(1), faults...)}},
-		{unix.SYS_RT_TGSIGQUEUEINFO, unix.EPERM, []condition{is(lower(2), faults...)}},
-		{unix.SYS_PIDFD_SEND_SIGNAL, unix.EPERM, []condition{is(lower(1), faults...)}},
-		{unix.SYS_FCNTL, unix.EPERM, []condition{is(lower(1), unix.F_SETSIG), is(lower(2), faults...)}},
-	},
-)
+func rules(last uint32) []rule {
+	ofRunner := func(half int) []condition { return []condition{isNot(half, 0), upTo(half, last)} }
+	return slices.Concat(
+		always(unix.ENOSYS, // as on a kernel built without them
+			unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
+			unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+			unix.SYS_CLONE3,
+		),
+		always(unix.EPERM,
+			unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT,
+			unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_SYSLOG, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
+			unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,
+			unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+			unix.SYS_SETNS, unix.SYS_UNSHARE,
+			unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT,
+			unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_CLOCK_SETTIME, unix.SYS_SETTIMEOFDAY, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+		),
+		[]rule{
+			{unix.SYS_SOCKET, unix.EAFNOSUPPORT, []condition{isNot(lower(0), unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)}},
+			{unix.SYS_CLONE, unix.EPERM, []condition{has(lower(0), unix.CLONE_UNTRACED)}},
+			{unix.SYS_IOCTL, unix.EPERM, []condition{is(lower(1), unix.TIOCSTI, unix.TIOCLINUX)}},
+			{unix.SYS_PRLIMIT64, unix.EPERM, ofRunner(lower(0))},
+			// A new limit is given: its address is not zero.
+			{unix.SYS_PRLIMIT64, unix.EPERM, []condition{isNot(lower(0), 0), isNot(lower(2), 0)}},
+			{unix.SYS_PRLIMIT64, unix.EPERM, []condition{isNot(lower(0), 0), isNot(upper(2), 0)}},
+			{unix.SYS_SCHED_SETAFFINITY, unix.EPERM, ofRunner(lower(0))},
+			{unix.SYS_SCHED_SETSCHEDULER, unix.EPERM, ofRunner(lower(0))},
+			{unix.SYS_SCHED_SETPARAM, unix.EPERM, ofRunner(lower(0))},
+			{unix.SYS_SCHED_SETATTR, unix.EPERM, ofRunner(lower(0))},
+			{unix.SYS_SETPRIORITY, unix.EPERM, []condition{isNot(lower(0), unix.PRIO_PROCESS)}},
+			{unix.SYS_SETPRIORITY, unix.EPERM, ofRunner(lower(1))},
+			{unix.SYS_IOPRIO_SET, unix.EPERM, []condition{isNot(lower(0), 1)}}, // 1: of a process
+			{unix.SYS_IOPRIO_SET, unix.EPERM, ofRunner(lower(1))},
+			{unix.SYS_RT_SIGQUEUEINFO, unix.EPERM, []condition{is(lower(1), faults...)}},
+			{unix.SYS_RT_TGSIGQUEUEINFO, unix.EPERM, []condition{is(lower(2), faults...)}},
+			{unix.SYS_PIDFD_SEND_SIGNAL, unix.EPERM, []condition{is(lower(1), faults...)}},
+			{unix.SYS_FCNTL, unix.EPERM, []condition{is(lower(1), unix.F_SETSIG), is(lower(2), faults...)}},
+		},
+	)
+}
 
 // faults are the signals that stand for one.
 var faults = []uint32{
@@ -128,22 +141,21 @@ const (
 // other numbers, so they are refused as a whole.
 func filter(rules []rule, arch uint32) []unix.SockFilter {
 	const (
-		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
-		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
-		bits  = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
-		jump  = unix.BPF_JMP | unix.BPF_JA
-		above = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
-		give  = unix.BPF_RET | unix.BPF_K
+		load = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+		same = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		jump = unix.BPF_JMP | unix.BPF_JA
+		from = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
+		give = unix.BPF_RET | unix.BPF_K
 	)
 	refuse := func(e syscall.Errno) unix.SockFilter {
 		return unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ERRNO | uint32(e)}
 	}
 	prog := []unix.SockFilter{
 		{Code: load, K: offsetArch},
-		{Code: equal, K: arch, Jt: 1},
+		{Code: same, K: arch, Jt: 1},
 		refuse(unix.ENOSYS),
 		{Code: load, K: offsetNR},
-		{Code: above, K: 0x40000000, Jf: 1}, // amd64's x32 calls
+		{Code: from, K: 0x40000000, Jf: 1}, // amd64's x32 calls
 		refuse(unix.ENOSYS),
 	}
 	for _, r := range rules {
@@ -158,16 +170,12 @@ func filter(rules []rule, arch uint32) []unix.SockFilter {
 				found, none = none, found
 			}
 			test := []unix.SockFilter{{Code: load, K: offsetArgs + 4*uint32(c.half)}}
-			compare := uint16(equal)
-			if c.bits {
-				compare = bits
-			}
 			for i, v := range c.values {
-				test = append(test, unix.SockFilter{Code: compare, K: v, Jt: uint8(len(c.values) - i + found)})
+				test = append(test, unix.SockFilter{Code: unix.BPF_JMP | uint16(c.test) | unix.BPF_K, K: v, Jt: uint8(len(c.values) - i + found)})
 			}
 			tail = slices.Concat(test, []unix.SockFilter{{Code: jump, K: uint32(none)}}, tail)
 		}
-		prog = append(prog, unix.SockFilter{Code: equal, K: r.nr, Jf: uint8(len(tail))})
+		prog = append(prog, unix.SockFilter{Code: same, K: r.nr, Jf: uint8(len(tail))})
 		prog = append(prog, tail...)
 	}
 	return append(prog, unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW})
@@ -181,7 +189,7 @@ func Known() bool {
 }
 
 // Text tells one set of rules from another.
-func Text() string { return fmt.Sprint(rules) }
+func Text() string { return fmt.Sprint(rules(1)) }
 
 // instructionSet is the kernel's name for this machine's; ok says that the rules
 // are known to fit it.
@@ -196,15 +204,20 @@ func instructionSet() (arch uint32, ok bool) {
 }
 
 // Restrict puts the rules on the calling thread and all that it forks. The
-// runner's other threads, which start no program, keep their freedom.
+// runner's other threads, which start no program, keep their freedom; they must
+// have been started before, and no program yet.
 func Restrict() error {
 	arch, ok := instructionSet()
 	if !ok {
 		return nil
 	}
-	prog := filter(rules, arch)
+	last, err := lastThread()
+	if err != nil {
+		return fmt.Errorf("runner: refuse system calls: %w", err)
+	}
+	prog := filter(rules(last), arch)
 	f := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
-	err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&f)), 0, 0)
+	err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&f)), 0, 0)
 	runtime.KeepAlive(prog)
 	if err == unix.EINVAL || err == unix.ENOSYS {
 		return fmt.Errorf("runner: refuse system calls: this kernel is built without seccomp filters: %w", err)
@@ -213,4 +226,21 @@ func Restrict() error {
 		return fmt.Errorf("runner: refuse system calls: %w", err)
 	}
 	return nil
+}
+
+// lastThread is the highest number of this process's threads.
+func lastThread() (uint32, error) {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return 0, err
+	}
+	last := uint64(0)
+	for _, t := range threads {
+		n, err := strconv.ParseUint(t.Name(), 10, 31)
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, n)
+	}
+	return uint32(last), nil
 }

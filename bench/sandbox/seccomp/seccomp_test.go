@@ -31,6 +31,8 @@ func judge(t *testing.T, prog []unix.SockFilter, arch, nr uint32, args ...uint64
 			jump(acc == in.K)
 		case unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K:
 			jump(acc&in.K != 0)
+		case unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K:
+			jump(acc > in.K)
 		case unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K:
 			jump(acc >= in.K)
 		case unix.BPF_JMP | unix.BPF_JA:
@@ -45,20 +47,32 @@ func judge(t *testing.T, prog []unix.SockFilter, arch, nr uint32, args ...uint64
 	return 0
 }
 
+// lastOne is the runner's last thread.
+const lastOne = 5
+
 // TestFilter compares every decision of the compiled filter with the rules read
 // plainly.
 func TestFilter(t *testing.T) {
 	const arch = unix.AUDIT_ARCH_X86_64
-	prog := filter(rules, arch)
+	all := rules(lastOne)
+	prog := filter(all, arch)
 	holds := func(c condition, args []uint64) bool {
 		half := uint32(args[c.half/2] >> (c.half % 2 * 32))
-		if c.bits {
-			return slices.ContainsFunc(c.values, func(bit uint32) bool { return half&bit != 0 })
-		}
-		return slices.Contains(c.values, half) != c.except
+		return slices.ContainsFunc(c.values, func(v uint32) bool {
+			switch c.test {
+			case equal:
+				return half == v
+			case bits:
+				return half&v != 0
+			case above:
+				return half > v
+			}
+			t.Fatalf("no relation: %d", c.test)
+			return false
+		}) != c.except
 	}
 	want := func(nr uint32, args []uint64) uint32 {
-		for _, r := range rules {
+		for _, r := range all {
 			if r.nr == nr && !slices.ContainsFunc(r.when, func(c condition) bool { return !holds(c, args) }) {
 				return unix.SECCOMP_RET_ERRNO | uint32(r.errno)
 			}
@@ -67,8 +81,8 @@ func TestFilter(t *testing.T) {
 	}
 	refused := 0
 	for nr := range uint32(600) {
-		for _, a := range []uint64{0, 1, 2, 7, unix.AF_NETLINK, unix.AF_PACKET, unix.AF_VSOCK} {
-			for _, b := range []uint64{0, 1, 2, unix.F_SETSIG, uint64(unix.SIGSEGV), unix.TIOCSTI} {
+		for _, a := range []uint64{0, 1, 2, lastOne, lastOne + 1, 1<<32 - 1, unix.AF_NETLINK, unix.AF_PACKET, unix.AF_VSOCK} {
+			for _, b := range []uint64{0, 1, 2, lastOne, lastOne + 1, unix.F_SETSIG, uint64(unix.SIGSEGV), unix.TIOCSTI} {
 				for _, c := range []uint64{0, uint64(unix.SIGSEGV), uint64(unix.SIGTERM), 1 << 32} {
 					args := []uint64{a, b, c}
 					got := judge(t, prog, arch, nr, args...)
@@ -97,7 +111,7 @@ func TestFilter(t *testing.T) {
 // TestCalls names calls that must be refused or must not.
 func TestCalls(t *testing.T) {
 	const arch = unix.AUDIT_ARCH_X86_64
-	prog := filter(rules, arch)
+	prog := filter(rules(lastOne), arch)
 	const address = 0x7f0100000000 // its lower half is zero
 	tests := []struct {
 		name    string
@@ -120,6 +134,17 @@ func TestCalls(t *testing.T) {
 		{"a thread", unix.SYS_CLONE, []uint64{unix.CLONE_VM | unix.CLONE_THREAD | unix.CLONE_SIGHAND | unix.CLONE_SETTLS}, false},
 		{"a process out of sight", unix.SYS_CLONE, []uint64{unix.CLONE_UNTRACED | uint64(unix.SIGCHLD)}, true},
 		{"a process, who knows how", unix.SYS_CLONE3, []uint64{address, 88}, true},
+		{"CPUs of its own", unix.SYS_SCHED_SETAFFINITY, []uint64{0, 8, address}, false},
+		{"CPUs of another program's", unix.SYS_SCHED_SETAFFINITY, []uint64{lastOne + 1, 8, address}, false},
+		{"CPUs of the runner's", unix.SYS_SCHED_SETAFFINITY, []uint64{1, 8, address}, true},
+		{"CPUs of the runner's last thread", unix.SYS_SCHED_SETAFFINITY, []uint64{lastOne, 8, address}, true},
+		{"a policy of a runner's thread", unix.SYS_SCHED_SETSCHEDULER, []uint64{2, 3, address}, true},
+		{"parameters of a runner's thread", unix.SYS_SCHED_SETPARAM, []uint64{2, address}, true},
+		{"attributes of a runner's thread", unix.SYS_SCHED_SETATTR, []uint64{2, address}, true},
+		{"a priority of a runner's thread", unix.SYS_SETPRIORITY, []uint64{unix.PRIO_PROCESS, 2, 19}, true},
+		{"a priority of another program's", unix.SYS_SETPRIORITY, []uint64{unix.PRIO_PROCESS, lastOne + 1, 19}, false},
+		{"a disk's priority of a runner's thread", unix.SYS_IOPRIO_SET, []uint64{1, 2, 0}, true},
+		{"a disk's priority of another program's", unix.SYS_IOPRIO_SET, []uint64{1, lastOne + 1, 0}, false},
 		{"a flag of that number", unix.SYS_FCNTL, []uint64{3, unix.F_SETFD, uint64(unix.SIGSEGV)}, false},
 	}
 	for _, tt := range tests {

@@ -136,6 +136,32 @@ static pid_t runner_thread(void)
 	return last;
 }
 
+// starter is the thread of the runner's that starts programs: the one to which calls
+// are refused as to them.
+static pid_t starter(void)
+{
+	static pid_t found;
+	if (found)
+		return found;
+	DIR *d = opendir("/proc/1/task");
+	for (struct dirent *e; d && (e = readdir(d));) {
+		char name[300], line[256];
+		int mode;
+		snprintf(name, sizeof name, "/proc/1/task/%s/status", e->d_name);
+		FILE *f = fopen(name, "r");
+		while (f && fgets(line, sizeof line, f))
+			if (sscanf(line, "Seccomp: %d", &mode) == 1 && mode == 2)
+				found = atoi(e->d_name);
+		if (f)
+			fclose(f);
+	}
+	closedir(d);
+	if (found)
+		return found;
+	puts("find the thread that starts programs\tit is not there");
+	return 1;
+}
+
 // queued is a signal as sigqueue sends it.
 static siginfo_t *queued(int sig)
 {
@@ -252,6 +278,13 @@ int main(int argc, char **argv)
 	TRY("fault a thread of the runner", syscall(SYS_rt_tgsigqueueinfo, 1, runner_thread(), SIGTRAP, queued(SIGTRAP)));
 	TRY("fault the runner by its descriptor", syscall(SYS_pidfd_send_signal, syscall(SYS_pidfd_open, 1, 0), SIGBUS, queued(SIGBUS), 0));
 	TRY("fault the runner by input", fcntl(0, F_SETSIG, SIGSEGV));
+	TRY("slow the runner by a thread", setpriority(PRIO_PROCESS, runner_thread(), 19));
+	TRY("slow the runner's thread that starts programs", setpriority(PRIO_PROCESS, starter(), 19));
+	TRY("give the runner's reads and writes no room", syscall(SYS_ioprio_set, 1, starter(), 3 << 13));
+	TRY("have the runner run when nobody else does", sched_setscheduler(starter(), SCHED_IDLE, &(struct sched_param){ 0 }));
+	TRY("set the runner's parameters", sched_setparam(starter(), &(struct sched_param){ 0 }));
+	TRY("set the runner's attributes", syscall(SYS_sched_setattr, starter(), &(uint32_t[12]){ 48, SCHED_BATCH }, 0));
+	TRY("bind the runner's thread to one CPU", syscall(SYS_sched_setaffinity, starter(), 8, "\1\0\0\0\0\0\0\0"));
 	TRY("slow the runner", setpriority(PRIO_PROCESS, 1, 19));
 	TRY("slow all of the user", setpriority(PRIO_USER, 0, 19));
 	TRY("a process that nobody follows", child_in(CLONE_UNTRACED));
