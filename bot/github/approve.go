@@ -42,12 +42,15 @@ func (c *Client) approved(ctx context.Context, p *pull) (why string, err error) 
 	if p.set.Label == "" || !slices.ContainsFunc(p.Labels, func(l *github.Label) bool { return strings.EqualFold(l.GetName(), p.set.Label) }) {
 		return "", nil
 	}
-	who, at, err := c.labelled(ctx, p)
-	if err != nil || at.IsZero() {
+	who, at, rebased, err := c.labelled(ctx, p)
+	switch {
+	case err != nil || at.IsZero():
 		return "", err
-	}
-	if p.pushedSince(at) {
+	case p.pushedSince(at):
 		c.o.Log.Info("github: pushed after the label", "pull", p.ref(), "head", p.head())
+		return "", nil
+	case !rebased.Before(at):
+		c.o.Log.Info("github: another base branch since the label", "pull", p.ref(), "base", p.GetBase().GetRef())
 		return "", nil
 	}
 	return "labelled by " + who, nil
@@ -72,17 +75,25 @@ func (p *pull) own() bool {
 // maxPages bounds how far back a list is read.
 const maxPages = 30
 
-// labelled tells who put the label on last, and when; zero if that is not known.
-func (c *Client) labelled(ctx context.Context, p *pull) (who string, at time.Time, err error) {
+// labelled tells who put the label on last, and when, and when the base branch
+// became another one; zero if that is not known.
+func (c *Client) labelled(ctx context.Context, p *pull) (who string, at, rebased time.Time, err error) {
 	opts := &github.ListOptions{PerPage: 100}
 	for range maxPages {
 		events, res, err := p.client.Issues.ListIssueEvents(ctx, p.client.Owner, p.client.Name, p.GetNumber(), opts)
 		if err != nil {
-			return "", at, fmt.Errorf("list the events of pull request %s: %w", p.ref(), err)
+			return "", at, rebased, fmt.Errorf("list the events of pull request %s: %w", p.ref(), err)
 		}
 		for _, e := range events {
-			if e.GetEvent() == "labeled" && strings.EqualFold(e.GetLabel().GetName(), p.set.Label) && !e.GetCreatedAt().Before(at) {
-				who, at = e.GetActor().GetLogin(), e.GetCreatedAt().Time
+			switch when := e.GetCreatedAt().Time; e.GetEvent() {
+			case "labeled":
+				if strings.EqualFold(e.GetLabel().GetName(), p.set.Label) && !when.Before(at) {
+					who, at = e.GetActor().GetLogin(), when
+				}
+			case "base_ref_changed", "automatic_base_change_succeeded":
+				if when.After(rebased) {
+					rebased = when
+				}
 			}
 		}
 		if res.NextPage == 0 {
@@ -90,7 +101,7 @@ func (c *Client) labelled(ctx context.Context, p *pull) (who string, at time.Tim
 		}
 		opts.Page = res.NextPage
 	}
-	return who, at, nil
+	return who, at, rebased, nil
 }
 
 // pushedSince says whether the head may have come after a time. Who can push to

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-github/v62/github"
 
 	"patchbench/bot/github/api"
+	"patchbench/bot/github/fetch"
 	"patchbench/bot/github/hint"
 	"patchbench/config/service"
 	"patchbench/mbox"
@@ -25,6 +26,7 @@ type pull struct {
 	set     service.Repository
 	project *service.Project
 	tasks   []store.Task // the newest first
+	at      *store.Task  // the newest task for this head on this base, nil for none
 	gone    time.Time    // when the head's fork was first seen to be gone; zero: it is there
 }
 
@@ -112,8 +114,30 @@ func (c *Client) pull(ctx context.Context, h hint.Hint) (*pull, error) {
 			return nil, err
 		}
 	}
-	p.tasks, err = c.st.Tasks(ctx, store.TaskFilter{Kind: store.KindPull, Ref: p.ref(), Limit: 100})
-	return p, err
+	if p.tasks, err = c.st.Tasks(ctx, store.TaskFilter{Kind: store.KindPull, Ref: p.ref(), Limit: 100}); err != nil {
+		return nil, err
+	}
+	at := p.newest(p.head())
+	if at == nil {
+		return p, nil
+	}
+	before, err := c.payload(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	if fetch.SameBase(before, p.PullRequest) {
+		p.at = at
+	}
+	return p, nil
+}
+
+// payload is that of a task.
+func (c *Client) payload(ctx context.Context, t *store.Task) (p store.PullPayload, err error) {
+	full, err := c.st.Task(ctx, t.ID)
+	if err != nil {
+		return p, err
+	}
+	return p, store.DecodePayload(full.Payload, &p)
 }
 
 func isCommit(s string) bool {
@@ -146,13 +170,13 @@ func (c *Client) end(ctx context.Context, p *pull, to store.State, why string) e
 	return nil
 }
 
-// changed looks whether the head may run, and puts an end to the runs of others.
+// changed looks whether the head may run, and puts an end to the runs of others,
+// and of the head on another base.
 func (c *Client) changed(ctx context.Context, p *pull) error {
-	head := p.head()
-	at := p.newest(head)
+	at := p.at
 	reopened := at != nil && at.State == store.Stopped && at.Reason == whyClosed
 	if at != nil && at.State != store.Superseded && at.State != store.Held && !reopened {
-		return c.endOthers(ctx, p, head)
+		return c.endOthers(ctx, p)
 	}
 	why, err := c.approved(ctx, p)
 	if err != nil {
@@ -163,21 +187,30 @@ func (c *Client) changed(ctx context.Context, p *pull) error {
 		if err := c.st.Release(ctx, at.ID, why); err != nil {
 			return err
 		}
-		return c.endOthers(ctx, p, head)
+		return c.endOthers(ctx, p)
 	case why == "" && (reopened || at != nil && at.State == store.Held):
-		return c.endOthers(ctx, p, head)
+		return c.endOthers(ctx, p)
 	case why != "":
 		return c.decide(ctx, p, run{state: store.Queued, why: why})
 	case len(p.tasks) == 0:
 		return nil // nobody asked
 	}
-	return c.decide(ctx, p, run{state: store.Held, why: "pushed after what was approved"})
+	why = "pushed after what was approved"
+	if p.newest(p.head()) != nil {
+		why = p.rebased() + "; approve it once more"
+	}
+	return c.decide(ctx, p, run{state: store.Held, why: why})
 }
 
-// endOthers supersedes what runs for other commits than head.
-func (c *Client) endOthers(ctx context.Context, p *pull, head string) error {
+// rebased says that the base branch is another one than before.
+func (p *pull) rebased() string {
+	return fmt.Sprintf("the base branch was changed to %q", p.GetBase().GetRef())
+}
+
+// endOthers supersedes what runs beside the task of now, which is there.
+func (c *Client) endOthers(ctx context.Context, p *pull) error {
 	others := *p
-	others.tasks = slices.DeleteFunc(slices.Clone(p.tasks), func(t store.Task) bool { return t.Content == head })
+	others.tasks = slices.DeleteFunc(slices.Clone(p.tasks), func(t store.Task) bool { return t.ID == p.at.ID })
 	return c.end(ctx, &others, store.Superseded, "a newer commit is the head")
 }
 
@@ -277,10 +310,10 @@ func (c *Client) rerun(ctx context.Context, p *pull, h hint.Hint) error {
 // ask runs the head for somebody who may approve it; suffix is that of the key
 // if it ran before.
 func (c *Client) ask(ctx context.Context, p *pull, h hint.Hint, suffix string) error {
-	at := p.newest(p.head())
+	at := p.at
 	if h.Kind == hint.Commanded && p.pushedSince(h.At) {
 		if at != nil && isLive(at.State) {
-			return c.endOthers(ctx, p, p.head()) // held, or approved otherwise
+			return c.endOthers(ctx, p) // held, or approved otherwise
 		}
 		why := "the branch was pushed to after " + h.Login + " approved it; approve it once more"
 		if !p.gone.IsZero() {
@@ -293,12 +326,8 @@ func (c *Client) ask(ctx context.Context, p *pull, h hint.Hint, suffix string) e
 		return c.decide(ctx, p, run{state: store.Queued, why: why, benchmarks: h.Command.Benchmarks})
 	}
 	if isLive(at.State) {
-		full, err := c.st.Task(ctx, at.ID)
+		before, err := c.payload(ctx, at)
 		if err != nil {
-			return err
-		}
-		var before store.PullPayload
-		if err := store.DecodePayload(full.Payload, &before); err != nil {
 			return err
 		}
 		if slices.Equal(before.Benchmarks, h.Command.Benchmarks) {
@@ -307,7 +336,7 @@ func (c *Client) ask(ctx context.Context, p *pull, h hint.Hint, suffix string) e
 					return err
 				}
 			}
-			return c.endOthers(ctx, p, p.head())
+			return c.endOthers(ctx, p)
 		}
 	}
 	return c.decide(ctx, p, run{state: store.Queued, why: why, benchmarks: h.Command.Benchmarks, suffix: suffix})

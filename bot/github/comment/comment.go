@@ -8,10 +8,10 @@
 //
 //	2/5 is [`08d12e6b76c2`](https://github.com/owner/name/pull/12/commits/...)
 //	...
-//	Measured: `3f9a2c1d0b7e`. [The whole report](https://bench.example.org/evaluations/20261130-3f9a2c).
+//	Measured: `3f9a2c1d0b7e` against `b1c0a7e25d33`, where it left `main`. [The whole report](https://bench.example.org/evaluations/20261130-3f9a2c).
 //
 //	Earlier:
-//	- `77c0ff3a2b1d`: better, [report](...)
+//	- `77c0ff3a2b1d` against `b1c0a7e25d33`: better, [report](...)
 //
 // All that comes from outside, such as benchmarks' names, output and reasons,
 // stands inside code alone, so that it mentions, closes, links and loads nothing.
@@ -80,6 +80,7 @@ type About struct {
 	// "" for none.
 	URL     string
 	Pull    string
+	Branch  string // the base branch, "" if it is not known
 	Started time.Time
 	Now     time.Time
 }
@@ -142,7 +143,14 @@ func report(e *store.Evaluation, a About, policy string, limit int) Text {
 		lead, rest, _ := strings.Cut(text, "\n")
 		text = lead + "\n\n" + named + rest
 	}
-	foot := "\nMeasured: " + markdown.Code(short(a.Head)) + "."
+	foot := "\nMeasured: " + markdown.Code(short(a.Head))
+	if base := short(e.Base.Commit); base != "?" {
+		foot += " against " + markdown.Code(base)
+		if a.Branch != "" {
+			foot += ", where it left " + markdown.Code(line(a.Branch, 80))
+		}
+	}
+	foot += "."
 	link, linked := address(a.URL)
 	switch {
 	case cut && linked:
@@ -228,6 +236,7 @@ func conclusion(e *store.Evaluation, policy string) string {
 // Earlier is a run before the one that the comment tells of.
 type Earlier struct {
 	Head    string
+	Base    string // the commit that it was compared with, "" if it is not known
 	Outcome string // a verdict or a state, of our words
 	URL     string // "" for none
 }
@@ -237,7 +246,11 @@ func WithEarlier(text string, all []Earlier) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimRight(text, "\n") + "\n")
 	for i, e := range all {
-		item := "- " + markdown.Code(short(e.Head)) + ": " + markdown.Code(line(e.Outcome, 40))
+		item := "- " + markdown.Code(short(e.Head))
+		if base := short(e.Base); base != "?" {
+			item += " against " + markdown.Code(base)
+		}
+		item += ": " + markdown.Code(line(e.Outcome, 40))
 		if link, ok := address(e.URL); ok {
 			item += ", [report](" + link + ")"
 		}

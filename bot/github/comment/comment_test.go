@@ -17,6 +17,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bot/report/cases"
 	"patchbench/config/service"
+	"patchbench/mbox"
 	"patchbench/store"
 )
 
@@ -24,13 +25,14 @@ const head = "9e3779b97f4a7c15f39cc0605cedc8341082276b"
 
 var about = About{
 	Key: "kit/kit#12@" + head, Head: head, URL: "https://bench.example.org/evaluations/20261130-3f9a2c", Pull: "https://github.example.org/kit/kit/pull/12",
+	Branch:  "main",
 	Started: time.Date(2026, 11, 30, 9, 8, 7, 0, time.UTC), Now: time.Date(2026, 11, 30, 9, 18, 7, 0, time.UTC),
 }
 
 // ours is all text that may stand outside of code.
 var ours = regexp.MustCompile(`^(Queued|Running|Waits for approval|Stopped|Superseded|Could not be measured:|Better|Worse|Mixed|Unclear|No change|Failed|Does not build|Report` +
 	`| waits for a machine\.| is being measured(: )?| is not measured until somebody with write access comments | is no longer the newest commit\.| was not measured\.` +
-	`|\. Somebody with write access can try again with |(, )?[0-9]+/[0-9]+ is |, \.\.|Measured: |\. The report is cut to what fits here: |\. The report is cut to what fits here; the bot's operator has all of it: ` +
+	`|\. Somebody with write access can try again with |(, )?[0-9]+/[0-9]+ is |, \.\.|Measured: | against |, where it left |\. The report is cut to what fits here: |\. The report is cut to what fits here; the bot's operator has all of it: ` +
 	`|The whole report|all of it|Earlier:|: |, |report| |\. |\.?)\.? ?$`)
 
 var ourLinks = regexp.MustCompile(`^https://(bench\.example\.org/evaluations/.*|github\.example\.org/kit/kit/pull/12/commits/[0-9a-f]{40})$`)
@@ -123,7 +125,7 @@ func TestReport(t *testing.T) {
 func TestGolden(t *testing.T) {
 	e := cases.All["regression-of-13"]().Commits().Evaluation
 	got := WithEarlier(Report(e, about, service.Strict).Comment, []Earlier{
-		{Head: "77c0ff3a2b1d" + strings.Repeat("0", 28), Outcome: "better", URL: "https://bench.example.org/evaluations/20261129-77c0ff"},
+		{Head: "77c0ff3a2b1d" + strings.Repeat("0", 28), Base: "b1c0a7e25d33" + strings.Repeat("0", 28), Outcome: "better", URL: "https://bench.example.org/evaluations/20261129-77c0ff"},
 		{Head: "1b0c2d3e4f50" + strings.Repeat("0", 28), Outcome: "same"},
 	})
 	check(t, got)
@@ -232,10 +234,10 @@ func FuzzStanding(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		a := about
-		a.Head = s
+		a.Head, a.Branch = s, s
 		for _, state := range []store.State{store.Running, store.Failed, store.Held, store.Stopped} {
 			got := Standing(a, state, s)
-			check(t, WithEarlier(got.Comment, []Earlier{{s, s, about.URL}, {head, s, ""}}))
+			check(t, WithEarlier(got.Comment, []Earlier{{Head: s, Base: s, Outcome: s, URL: about.URL}, {Head: head, Outcome: s}}))
 			if got.Check.Status != "" {
 				check(t, Marker+"\n"+got.Check.Summary)
 			}
@@ -243,7 +245,7 @@ func FuzzStanding(f *testing.F) {
 				t.Errorf("title %q", got.Check.Title)
 			}
 		}
-		e := &store.Evaluation{ID: s, Headline: s, Verdict: bench.Worse, Warnings: []string{s}, Versions: []bench.Version{{Name: s}, {N: 1, Name: s, Subject: s}}}
+		e := &store.Evaluation{ID: s, Headline: s, Verdict: bench.Worse, Warnings: []string{s}, Versions: []bench.Version{{Name: s}, {N: 1, Name: s, Subject: s}}, Base: mbox.Base{Commit: s}}
 		check(t, Report(e, a, s).Comment)
 	})
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-github/v62/github"
+
 	"patchbench/bot/github/api"
 	"patchbench/bot/github/mirror"
 	"patchbench/mbox/tree"
@@ -24,7 +26,8 @@ import (
 var (
 	// ErrPull says that the pull request itself cannot be evaluated.
 	ErrPull = errors.New("not evaluated")
-	// ErrMoved is an ErrPull: the head is another commit than the approved one.
+	// ErrMoved is an ErrPull: the head is another commit than the approved one, or
+	// the base branch another one.
 	ErrMoved = mirror.ErrMoved
 )
 
@@ -34,6 +37,21 @@ type pullError struct{ err error }
 func (e *pullError) Error() string        { return "not evaluated: " + e.err.Error() }
 func (e *pullError) Unwrap() error        { return e.err }
 func (e *pullError) Is(target error) bool { return target == ErrPull }
+
+// rebasedError is an ErrMoved of the base branch.
+type rebasedError struct{ now, was string }
+
+func (e *rebasedError) Error() string {
+	return fmt.Sprintf("the pull request's base branch is %q by now, not %q", e.now, e.was)
+}
+func (e *rebasedError) Is(target error) bool { return target == ErrMoved }
+
+// SameBase says whether a pull request still has the base that was decided on. A
+// branch that was renamed is the same one: only its commit is told anew when a
+// pull request is given another base.
+func SameBase(p store.PullPayload, now *github.PullRequest) bool {
+	return now.GetBase().GetRef() == p.BaseRef || now.GetBase().GetSHA() == p.Base
+}
 
 const (
 	// maxVersions is the most commits that are measured one by one.
@@ -68,27 +86,22 @@ func (f *Fetcher) Prepare(ctx context.Context, p store.PullPayload) (repo, from,
 	if err != nil {
 		return "", "", "", err
 	}
-	dir := filepath.Join(f.access.Config().State, "github", strings.ToLower(r.Owner), strings.ToLower(r.Name)+".git")
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
-	want := mirror.Request{URL: a.GitURL(name), Token: token, Number: p.Number, Head: p.Head, Branch: p.BaseRef, Transport: a.Transport()}
-	base, err := mirror.Fetch(ctx, dir, want)
-	if errors.Is(err, mirror.ErrNoBranch) {
-		// A renamed branch takes its pull requests along.
-		if _, want.Branch, err = now(ctx, r, p); err != nil {
-			return "", "", "", err
-		}
-		base, err = mirror.Fetch(ctx, dir, want)
+	// What was decided on may be over, and nobody may have told us.
+	live, err := now(ctx, r, p)
+	if err != nil {
+		return "", "", "", err
 	}
-	if errors.Is(err, mirror.ErrMoved) || errors.Is(err, mirror.ErrNoPull) {
+	want := mirror.Request{URL: a.GitURL(name), Token: token, Number: p.Number, Head: p.Head, Branch: p.BaseRef, Transport: a.Transport()}
+	if live != nil {
+		want.Branch = live.GetBase().GetRef()
+	}
+	dir := filepath.Join(f.access.Config().State, "github", strings.ToLower(r.Owner), strings.ToLower(r.Name)+".git")
+	base, err := mirror.Fetch(ctx, dir, want)
+	if live != nil && (errors.Is(err, mirror.ErrMoved) || errors.Is(err, mirror.ErrNoPull)) {
 		// GitHub's git servers come behind what its API says.
-		head, _, ask := now(ctx, r, p)
-		if fault, _ := api.FaultOf(ask); ask != nil && fault != api.Missing {
-			return "", "", "", ask
-		}
-		if head == p.Head {
-			return "", "", "", fmt.Errorf("wait for the head of pull request %s to reach GitHub's git servers: %v", api.Ref(p.Repo, p.Number), err)
-		}
+		return "", "", "", fmt.Errorf("wait for the head of pull request %s to reach GitHub's git servers: %v", api.Ref(p.Repo, p.Number), err)
 	}
 	switch {
 	case errors.Is(err, mirror.ErrMoved), errors.Is(err, mirror.ErrNoPull), errors.Is(err, mirror.ErrNoBranch):
@@ -103,13 +116,24 @@ func (f *Fetcher) Prepare(ctx context.Context, p store.PullPayload) (repo, from,
 	return dir, base, p.Head, nil
 }
 
-// now asks for the head and the base branch of a pull request as they are now.
-func now(ctx context.Context, r *api.Repo, p store.PullPayload) (head, base string, err error) {
-	pull, _, err := r.PullRequests.Get(ctx, r.Owner, r.Name, p.Number)
-	if err != nil {
-		return "", "", fmt.Errorf("ask for the head and base of pull request %s: %w", api.Ref(p.Repo, p.Number), err)
+// now asks for a pull request as it is now, which must have the head and base that
+// were decided on; nil if GitHub does not show it.
+func now(ctx context.Context, r *api.Repo, p store.PullPayload) (*github.PullRequest, error) {
+	live, _, err := r.PullRequests.Get(ctx, r.Owner, r.Name, p.Number)
+	if fault, _ := api.FaultOf(err); fault == api.Missing {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("ask for the head and base of pull request %s: %w", api.Ref(p.Repo, p.Number), err)
 	}
-	return pull.GetHead().GetSHA(), pull.GetBase().GetRef(), nil
+	switch head := live.GetHead().GetSHA(); {
+	case head == "" || live.GetBase().GetRef() == "":
+		return nil, fmt.Errorf("ask for the head and base of pull request %s: the answer has none", api.Ref(p.Repo, p.Number))
+	case head != p.Head:
+		return nil, &pullError{fmt.Errorf("%w: %.12s, not %.12s", ErrMoved, head, p.Head)}
+	case !SameBase(p, live):
+		return nil, &pullError{&rebasedError{live.GetBase().GetRef(), p.BaseRef}}
+	}
+	return live, nil
 }
 
 // measurable looks at the commits before anybody spends an hour on them.

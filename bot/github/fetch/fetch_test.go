@@ -80,7 +80,7 @@ func TestPrepare(t *testing.T) {
 			p := w.repo.Open("author", "t", head)
 			w.repo.Git.Branch("trunk", w.repo.Git.Tip("main"))
 			w.repo.Git.DeleteBranch("main")
-			p.Base("trunk")
+			p.Renamed("trunk")
 			return p, head
 		}, want: []string{"a: change 1"}},
 		{name: "a base branch that is gone", pull: func(w *world) (*githubtest.Pull, string) {
@@ -96,6 +96,20 @@ func TestPrepare(t *testing.T) {
 			p.Push(w.repo.Git.Line("evil", 1))
 			return p, head
 		}, fault: "another commit by now", moved: true},
+		{name: "given another base", pull: func(w *world) (*githubtest.Pull, string) {
+			head := w.repo.Git.Line("a", 3)
+			p := w.repo.Open("author", "t", head)
+			w.repo.Git.Branch("next", w.repo.Git.Line("a", 2))
+			p.Base("author", "next")
+			return p, head
+		}, fault: `base branch is "next" by now, not "main"`, moved: true},
+		{name: "a base that was forced back", pull: func(w *world) (*githubtest.Pull, string) {
+			g := w.repo.Git
+			begin, head := g.Tip("main"), g.Line("a", 3)
+			p := w.repo.Open("author", "t", head)
+			g.Branch("main", g.Commit(map[string]string{"README": "two\n"}, "forced", begin))
+			return p, head
+		}, want: []string{"a: change 1", "a: change 2", "a: change 3"}},
 		{name: "nothing of its own", pull: func(w *world) (*githubtest.Pull, string) {
 			head := w.repo.Git.Tip("main")
 			return w.repo.Open("author", "t", head), head
@@ -115,8 +129,9 @@ func TestPrepare(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
+			main := w.repo.Git.Tip("main")
 			p, head := c.pull(w)
-			payload := store.PullPayload{Repo: "kit/kit", Number: p.Number, Head: head, BaseRef: "main"}
+			payload := store.PullPayload{Repo: "kit/kit", Number: p.Number, Head: head, Base: main, BaseRef: "main"}
 			dir, from, to, err := w.f.Prepare(t.Context(), payload)
 			if c.want == nil {
 				if !errors.Is(err, ErrPull) || !strings.Contains(err.Error(), c.fault) || errors.Is(err, ErrMoved) != c.moved {

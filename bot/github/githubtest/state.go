@@ -180,8 +180,16 @@ func (p *Pull) From(owner string) { p.change(func() { p.fork.owner = owner }) }
 // Own makes the branch one of the repository itself.
 func (p *Pull) Own() { p.change(func() { p.fork = nil }) }
 
+// Renamed says that the base branch has another name.
+func (p *Pull) Renamed(branch string) { p.change(func() { p.baseRef = branch }) }
+
 // Base makes another branch the base.
-func (p *Pull) Base(branch string) { p.change(func() { p.baseRef = branch }) }
+func (p *Pull) Base(who, branch string) {
+	p.change(func() {
+		p.base, p.baseRef = p.r.Git.Tip(branch), branch
+		p.events = append(p.events, event{kind: "base_ref_changed", actor: who, at: p.r.s.now})
+	})
+}
 
 // Say writes a comment.
 func (p *Pull) Say(login, body string) *Comment {

@@ -164,7 +164,15 @@ func (b *Board) current(ctx context.Context, n *store.Notice) (comment.Text, err
 			if err != nil {
 				return text, err
 			}
-			notice, err := b.Render(e, store.PullPayload{Repo: n.Repo, Number: n.Number, Head: t.Content})
+			var p store.PullPayload
+			full, err := b.st.Task(ctx, t.ID)
+			if err == nil {
+				err = store.DecodePayload(full.Payload, &p)
+			}
+			if err != nil {
+				return text, err
+			}
+			notice, err := b.Render(e, p)
 			if err != nil {
 				return text, err
 			}
@@ -200,7 +208,7 @@ func (b *Board) earlier(ctx context.Context, tasks []store.Task) (list []comment
 		} else if err != nil {
 			return nil, err
 		}
-		list = append(list, comment.Earlier{Head: t.Content, Outcome: string(e.Verdict), URL: b.page(e.ID)})
+		list = append(list, comment.Earlier{Head: t.Content, Base: e.Base.Commit, Outcome: string(e.Verdict), URL: b.page(e.ID)})
 	}
 	return list, nil
 }

@@ -81,7 +81,7 @@ func (b *Board) Render(e *store.Evaluation, p store.PullPayload) (*store.Notice,
 		_, r, _ := api.Find(g, p.Repo)
 		policy = r.Policy
 	}
-	about := comment.About{Head: p.Head, Started: e.Created, Now: b.now().UTC(), URL: b.page(e.ID), Pull: b.pullPage(p.Repo, p.Number)}
+	about := comment.About{Head: p.Head, Started: e.Created, Now: b.now().UTC(), URL: b.page(e.ID), Pull: b.pullPage(p.Repo, p.Number), Branch: p.BaseRef}
 	return b.notice(p, comment.Report(e, about, policy)), nil
 }
 
