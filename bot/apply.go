@@ -39,16 +39,16 @@ func collectSeldom() {
 
 func (c *applyCommand) Run(ctx context.Context, t *terminal) error {
 	collectSeldom()
-	s, err := c.series(ctx, t)
+	s, err := c.mail(t).Series(ctx)
 	if err != nil {
-		return err
+		return stageError(err)
 	}
 	repo, err := tree.Open(c.Repo)
 	if err != nil {
 		return stageError(err)
 	}
 	defer repo.Close()
-	base, err := repo.Base(s, c.Base, c.Branch)
+	base, err := repo.Base(s.Series, c.Base, c.Branch)
 	if err != nil {
 		return stageError(err)
 	}
@@ -56,7 +56,7 @@ func (c *applyCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	stack, err := repo.Apply(ctx, base, s, tree.Options{AtHand: c.AtHand, Fuzz: int(c.Fuzz)})
+	stack, err := repo.Apply(ctx, base, s.Series, tree.Options{AtHand: s.AtHand, Fuzz: int(c.Fuzz)})
 	if err == nil {
 		err = repo.With(ctx, stack, extra, tree.Options{Fuzz: int(c.Fuzz)})
 	}
@@ -72,7 +72,7 @@ func (c *applyCommand) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	if stack.Conflict != nil || !s.Complete {
-		return &failure{status: statusSeries, err: incomplete(s)}
+		return &failure{status: statusSeries, err: incomplete(s.Series)}
 	}
 	return nil
 }

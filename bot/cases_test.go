@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"patchbench/bot/input"
 	"patchbench/mbox"
 	"patchbench/mbox/tree"
 )
@@ -239,7 +240,7 @@ func applyCases(t *testing.T, dir, repo string) {
 func (c *applyCase) check(t *testing.T, mailbox, repo string) {
 	var out, errs bytes.Buffer
 	term := &terminal{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
-	mail := mailFlags{Files: []string{mailbox}}
+	mail := &input.Mail{Files: []string{mailbox}, Problems: &errs}
 	status := run([]string{"apply", mailbox, "--repo", repo, "--base", c.ApplyOnto, "--json"}, term)
 	var st tree.Stack
 	if err := json.Unmarshal(out.Bytes(), &st); err != nil {
@@ -277,11 +278,11 @@ func (c *applyCase) check(t *testing.T, mailbox, repo string) {
 	if wantStatus := map[bool]int{true: statusDone, false: statusSeries}[ok && len(c.Missing) == 0]; status != wantStatus {
 		t.Errorf("status %d, want %d: %s", status, wantStatus, errs.String())
 	}
-	s, err := mail.series(t.Context(), term)
+	s, err := mail.Series(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.checkPatches(t, s)
+	c.checkPatches(t, s.Series)
 }
 
 // keepsCR knows a mailbox in which only some lines end in CR LF, as those of a

@@ -20,6 +20,7 @@ import (
 	"patchbench/bench/sample/jsonl"
 	"patchbench/bench/sandbox"
 	"patchbench/bot/eval"
+	"patchbench/bot/input"
 	"patchbench/bot/report"
 	"patchbench/bot/report/markdown"
 	"patchbench/bot/workfolder"
@@ -96,15 +97,15 @@ func readSuite(file string, o *eval.Options) (err error) {
 
 func (c *evalCommand) input(ctx context.Context, t *terminal) (eval.Input, error) {
 	if len(c.Files) == 1 {
-		if from, to, ok := rangeOf(c.Files[0]); ok {
+		if from, to, ok := input.Range(c.Files[0]); ok {
 			if c.Patches != "" || c.Series != 0 || c.Scissor || c.Fuzz > 0 {
 				return eval.Input{}, usage(fmt.Errorf("-P, --version, --scissors and --fuzz are for mail; %s are commits", c.Files[0]))
 			}
 			return eval.Input{From: from, To: to}, nil
 		}
 	}
-	s, err := c.series(ctx, t)
-	return eval.Input{Series: s, AtHand: c.AtHand}, err
+	s, err := c.mail(t).Series(ctx)
+	return eval.Input{Series: s.Series, AtHand: s.AtHand}, stageError(err)
 }
 
 // again is the command that evaluates the same once more, on the same base.

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"regexp"
 	"strconv"
 	"time"
+
+	"patchbench/bot/input"
+	"patchbench/mbox/tree"
 )
 
 // measureFlags say how to measure.
@@ -64,4 +69,56 @@ func checkMargin(percent float64) error {
 		return nil
 	}
 	return usage(fmt.Errorf("--margin %v: must be 0.01 to 50 percent", percent))
+}
+
+// mailFlags name mail and choose a series in it.
+type mailFlags struct {
+	Files   []string `arg:"" name:"file" help:"An mbox, .patch files, a folder of them, a Maildir, - for standard input, or a message: its address in an archive, or its Message-ID."`
+	Archive string   `placeholder:"URL|DIR" help:"The public-inbox that Message-IDs are looked up in: its address, or the folder of its git epochs."`
+	Patches string   `short:"P" name:"patches" placeholder:"1-3,5" help:"Only these patches of the series."`
+	Series  int      `name:"version" placeholder:"N" help:"Version N of the series; default: the newest."`
+	Scissor bool     `name:"scissors" help:"Cut each commit message at a scissors line, as git mailinfo --scissors."`
+}
+
+// mail is the mail that the flags name.
+func (m *mailFlags) mail(t *terminal) *input.Mail {
+	return &input.Mail{Files: m.Files, Archive: m.Archive, Patches: m.Patches, Version: m.Series, Scissors: m.Scissor, Stdin: t.stdin, Problems: t.stderr}
+}
+
+// repoFlags name the repository and the base.
+type repoFlags struct {
+	Repo   string `default:"." placeholder:"DIR" help:"The git repository; it is only read. Default: this folder."`
+	Base   string `placeholder:"REV" help:"The commit that the series is applied to. Default: base-commit of the mail, else the newest commit of --branch that holds the files as the series knows them, else its tip."`
+	Branch string `placeholder:"NAME" help:"The branch in which a base is looked for, if nothing else says it. Default: HEAD."`
+}
+
+// pattern reads --benchmarks.
+func pattern(s string) (*regexp.Regexp, error) {
+	if s == "" {
+		return nil, nil
+	}
+	re, err := regexp.Compile(s)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--benchmarks: %w", err))
+	}
+	return re, nil
+}
+
+// withFlag names patches that are put on every version.
+type withFlag struct {
+	With []string `placeholder:"FILE" help:"Put the patches of this mail on base and on every version, without judging them. May be given several times."`
+}
+
+// extras reads the patches. How mail is looked up is as for the series itself.
+func (f *withFlag) extras(ctx context.Context, t *terminal, m mailFlags) ([]tree.Extra, error) {
+	var list []tree.Extra
+	for _, name := range f.With {
+		own := mailFlags{Files: []string{name}, Archive: m.Archive, Scissor: m.Scissor}
+		s, err := own.mail(t).Series(ctx)
+		if err != nil {
+			return nil, stageError(err)
+		}
+		list = append(list, tree.Extra{Name: name, Series: s.Series})
+	}
+	return list, nil
 }

@@ -89,6 +89,7 @@ var layer = map[string]int{
 	"bot/letter":                 46,
 	"bot/check":                  45,
 	"bot/check/parts":            55, // of the service, each tried by its own code
+	"bot/input":                  41,
 	"bot/starter":                45,
 	"bot/workfolder":             41,
 	"bot/part":                   41,

@@ -53,7 +53,12 @@ import (
 	"github.com/alecthomas/kong"
 
 	"patchbench/bench/sandbox"
+	"patchbench/bot/eval"
+	"patchbench/bot/eval/resume"
+	"patchbench/bot/input"
 	"patchbench/bot/report"
+	"patchbench/mbox/tree"
+	"patchbench/store"
 )
 
 // Exit statuses, a contract with scripts.
@@ -158,6 +163,24 @@ func say(stderr io.Writer, err error) int {
 		}
 	}
 	return f.status
+}
+
+// stageError gives an error of the stages its exit status.
+func stageError(err error) error {
+	var named *input.Error
+	var suite *eval.InputError
+	var repo *tree.InputError
+	var other *resume.Error
+	var id *store.IDError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sandbox.ErrNone):
+		return &failure{statusUnsafe, fmt.Errorf("%w; --unsafe-no-sandbox runs it all the same, as yourself: only for code that you trust", err)}
+	case errors.Is(err, sandbox.ErrTemp), errors.As(err, &named), errors.As(err, &suite), errors.As(err, &repo), errors.As(err, &other), errors.As(err, &id):
+		return usage(err)
+	}
+	return err
 }
 
 // interruptible gives a context that the first Ctrl-C, SIGTERM or, with hangUp,

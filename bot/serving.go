@@ -15,6 +15,7 @@ import (
 	"patchbench/bench/sandbox"
 	"patchbench/bot/eval"
 	"patchbench/bot/github"
+	"patchbench/bot/input"
 	"patchbench/bot/part"
 	"patchbench/bot/reply"
 	"patchbench/bot/watch"
@@ -232,7 +233,7 @@ func (s *serving) parts(c *service.Config) ([]part.Part, error) {
 			})
 		}
 		if s.watch == nil {
-			s.watch = watch.New(s.st, s.cfg.Load, watch.Options{Log: s.log.With("part", "watcher"), Secret: s.secret, Dir: spillDir()})
+			s.watch = watch.New(s.st, s.cfg.Load, watch.Options{Log: s.log.With("part", "watcher"), Secret: s.secret, Dir: input.SpillDir()})
 		}
 		add("watcher", nil, quiet(s.watch.Run))
 		if c.SMTP != nil || c.GitHub != nil {

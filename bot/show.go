@@ -23,19 +23,20 @@ type showCommand struct {
 }
 
 func (c *showCommand) Run(ctx context.Context, t *terminal) error {
-	box, err := c.read(ctx, t, series.Options{DropDiffs: true, DropMessages: !c.JSON})
+	mail := c.mail(t)
+	box, err := mail.Read(ctx, series.Options{DropDiffs: true, DropMessages: !c.JSON})
 	if err != nil {
-		return err
+		return stageError(err)
 	}
 	defer box.Close()
 	l := listed(box.Index)
 	if box.Len() > 0 && (c.Series != 0 || c.Patches != "") {
-		s, err := c.choose(box.Index)
+		s, err := mail.Choose(box.Index)
 		if err != nil {
-			return err
+			return stageError(err)
 		}
 		l.lineages = [][]int{{0}}
-		l.series = func(int) (mbox.Series, error) { return *s, nil }
+		l.series = func(int) (mbox.Series, error) { return *s.Series, nil }
 	}
 	if c.JSON {
 		err = l.writeJSON(t.stdout)
@@ -43,7 +44,7 @@ func (c *showCommand) Run(ctx context.Context, t *terminal) error {
 		err = l.print(t.stdout)
 	}
 	if err == nil && box.Len() == 0 {
-		err = c.noPatches(box.Index)
+		err = stageError(mail.NoPatches(box.Index))
 	}
 	return err
 }

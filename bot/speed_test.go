@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"patchbench/bot/input"
 	"patchbench/mbox"
 	"patchbench/mbox/tree"
 )
@@ -161,12 +162,12 @@ func applyOpen(b *testing.B, repo string, s posted, series *mbox.Series, checkou
 func seriesOf(b *testing.B, mailbox string) *mbox.Series {
 	b.Helper()
 	var errs bytes.Buffer
-	m := mailFlags{Files: []string{mailbox}}
-	s, err := m.series(b.Context(), &terminal{strings.NewReader(""), &errs, &errs})
+	m := input.Mail{Files: []string{mailbox}, Problems: &errs}
+	s, err := m.Series(b.Context())
 	if err != nil {
 		b.Fatalf("%v\n%s", err, errs.String())
 	}
-	return s
+	return s.Series
 }
 
 func median(d []time.Duration) time.Duration {
