@@ -9,6 +9,7 @@ import (
 	"patchbench/bench"
 	"patchbench/bot/check"
 	"patchbench/bot/eval"
+	"patchbench/bot/progress"
 )
 
 type checkCommand struct {
@@ -49,7 +50,7 @@ func (c *checkCommand) Run(ctx context.Context, t *terminal) error {
 	}
 	defer remove()
 	var end func()
-	o.Progress, end = newProgress(t.stderr)
+	o.Progress, end = progress.New(t.stderr)
 	found, err := eval.Check(ctx, o)
 	end()
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"patchbench/bench/sandbox"
 	"patchbench/bot/eval"
 	"patchbench/bot/input"
+	"patchbench/bot/progress"
 	"patchbench/bot/report"
 	"patchbench/bot/report/markdown"
 	"patchbench/bot/workfolder"
@@ -198,8 +199,8 @@ func (c *evalCommand) evaluate(ctx context.Context, t *terminal, in eval.Input, 
 	}
 	defer remove()
 
-	progress, end := newProgress(t.stderr)
-	o.Progress = progress
+	var end func()
+	o.Progress, end = progress.New(t.stderr)
 	if c.DryRun {
 		p, err := eval.Plan(ctx, in, o)
 		end()

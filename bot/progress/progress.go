@@ -1,4 +1,7 @@
-package main
+// Package progress shows a person how far an evaluation is: bars on a terminal, a line
+// now and then elsewhere. In go the calls of eval.Progress; what comes out is for
+// eyes and promises no form.
+package progress
 
 import (
 	"fmt"
@@ -12,6 +15,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"patchbench/bot/eval"
+	"patchbench/bot/report/plain"
 )
 
 // Between two lines of progress lie every of them at least, and quiet at most.
@@ -20,10 +24,10 @@ const (
 	quiet = 30 * time.Second
 )
 
-// newProgress shows an evaluation's progress on stderr: bars on a terminal, a
+// New shows an evaluation's progress on stderr: bars on a terminal, a
 // line now and then elsewhere. What takes long says for how long it has been at it.
 // The returned function ends the showing.
-func newProgress(stderr io.Writer) (eval.Progress, func()) {
+func New(stderr io.Writer) (eval.Progress, func()) {
 	if f, ok := stderr.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
 		b := &bars{p: mpb.New(mpb.WithOutput(stderr), mpb.WithWidth(40), mpb.WithAutoRefresh())}
 		return b, b.end
@@ -82,13 +86,13 @@ func (l *lines) print(more string) {
 	if l.total > 0 {
 		far = fmt.Sprintf(": %d of %d", l.n, l.total)
 	}
-	fmt.Fprintf(l.w, "%s%s%s%s\n", l.stage, far, prefixed(", ", printable(l.what)), more)
+	fmt.Fprintf(l.w, "%s%s%s%s\n", l.stage, far, prefixed(", ", plain.Clean(l.what)), more)
 }
 
 func (l *lines) Note(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintf(l.w, "note: %s\n", printable(text))
+	fmt.Fprintf(l.w, "note: %s\n", plain.Clean(text))
 }
 
 // watch breaks the silence of what takes long.
@@ -169,11 +173,11 @@ func (b *bars) Done(n int, what string, left time.Duration) {
 	if n < b.total {
 		since = time.Now()
 	}
-	b.label.set(prefixed(" ", printable(what))+leftText(left), since)
+	b.label.set(prefixed(" ", plain.Clean(what))+leftText(left), since)
 	b.bar.SetCurrent(int64(n))
 }
 
-func (b *bars) Note(text string) { fmt.Fprintf(b.p, "note: %s\n", printable(text)) }
+func (b *bars) Note(text string) { fmt.Fprintf(b.p, "note: %s\n", plain.Clean(text)) }
 
 // finish leaves the bar of the stage that ends as it stands; one whose number of
 // units was unknown is full.

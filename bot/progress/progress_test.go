@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ import (
 func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		p, end := newProgress(&out)
+		p, end := New(&out)
 		p.Stage("apply", 0)
 		time.Sleep(45 * time.Second)
 		p.Stage("build", 2)
