@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"patchbench/bench"
-	"patchbench/bot/report/figure"
 	"patchbench/bot/report/plain"
 	"patchbench/bot/report/rows"
 	"patchbench/store"
@@ -280,83 +279,15 @@ func count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// roundsOf words the rounds behind the rows: "20 rounds", "10 to 40 rounds".
-func (r *renderer) roundsOf() string {
-	if r.Fewest == r.Most {
-		return count(r.Most, "round")
-	}
-	return fmt.Sprintf("%d to %s", r.Fewest, count(r.Most, "round"))
-}
-
 // facts is where and how it was measured, and how to do it again.
 func (r *renderer) facts() []string {
-	e, h := r.e, r.e.Host
-	var machine []string
-	add := func(list *[]string, s string) {
-		if s != "" {
-			*list = append(*list, s)
-		}
-	}
-	add(&machine, plain.Clean(h.Name))
-	add(&machine, plain.Clean(h.CPU))
-	if h.Cores > 0 {
-		add(&machine, count(h.Cores, "core"))
-	}
-	if h.Memory > 0 {
-		s := figure.ScaleFor(bench.Byte, float64(h.Memory))
-		add(&machine, figure.Plain(float64(h.Memory)/s.Factor, 1)+" "+s.Unit)
-	}
-	add(&machine, plain.Clean(h.Kernel))
-	add(&machine, plain.Clean(h.Scheduling()))
-	add(&machine, plain.Clean(h.Compiler))
-	add(&machine, plain.Clean(h.Instructions))
-	load := fmt.Sprintf("%.2f before, %.2f after", h.LoadBefore, h.LoadAfter)
-	if h.PressureBefore >= 0 && h.PressureAfter >= 0 {
-		load += fmt.Sprintf("; CPU pressure %s, %s", figure.Share(h.PressureBefore), figure.Share(h.PressureAfter))
-	}
-	sandbox := plain.Clean(h.Sandbox)
-	if e.Unsafe {
-		sandbox = "none (unsafe)"
-	}
-
-	var rounds []string
-	if r.Most > 0 {
-		add(&rounds, strings.TrimSuffix(strings.TrimSuffix(r.roundsOf(), "s"), " round")+" per row")
-	} else {
-		add(&rounds, "none")
-	}
-	switch e.Stopped {
-	case store.StoppedDecided:
-		switch {
-		case e.FixedRounds > 0:
-			add(&rounds, "as many as asked for")
-		case r.Most > 0:
-			add(&rounds, "until decided")
-		}
-	case store.StoppedBudget:
-		add(&rounds, "ended by the time budget")
-	case store.StoppedInterrupted:
-		add(&rounds, "interrupted")
-	}
-	add(&rounds, "seed "+strconv.FormatUint(e.Seed, 10))
-	add(&rounds, "margin "+figure.Share(e.Margin))
-	suite := plain.Clean(e.Suite.Name)
-	if e.Suite.Digest != "" {
-		suite += " (" + short(e.Suite.Digest) + ")"
-	}
-
-	if e.ID == "" {
-		return r.fact("Rounds", strings.Join(rounds, ", "))
-	}
+	e := r.e
+	most := map[string]int{"Machine": 5, "Suite": 1} // lines
 	var lines []string
-	lines = append(lines, r.fact("Machine", plain.Cut(strings.Join(machine, ", "), 5*r.inner))...)
-	lines = append(lines, r.fact("Load", load)...)
-	lines = append(lines, r.fact("Sandbox", plain.Cut(sandbox, 2*r.inner))...)
-	lines = append(lines, r.line("Suite", suite))
-	lines = append(lines, r.fact("Rounds", strings.Join(rounds, ", "))...)
-	lines = append(lines, r.fact("Time", "builds "+figure.Elapsed(e.BuildSeconds)+", measuring "+figure.Elapsed(e.MeasureSeconds))...)
-	lines = append(lines, r.line("Report", plain.Clean(e.ID)))
-	if e.Command != "" {
+	for _, f := range measured(r.View) {
+		lines = append(lines, r.fact(f.Name, plain.Cut(f.Text, max(2, most[f.Name])*(r.inner-labelled)))...)
+	}
+	if e.ID != "" && e.Command != "" {
 		lines = append(lines, "Reproduce:")
 		for i, line := range plain.Command(e.Command, r.width-2, "    ") {
 			if i == 0 {

@@ -24,7 +24,6 @@ import (
 
 	"patchbench/bench"
 	"patchbench/bot/report"
-	"patchbench/bot/report/figure"
 	"patchbench/bot/report/plain"
 	"patchbench/bot/report/rows"
 	"patchbench/store"
@@ -84,13 +83,15 @@ type (
 	}
 	fact    struct{ Name, Text string }
 	rowLine struct {
-		Benchmark, Metric, Base, Patched, Change, Interval, Scope, Reason string
-		Rounds                                                            int
-		Verdict, Word                                                     string
-		Anchor                                                            string
+		Benchmark, Metric, Base, Patched, Change, Interval string
+		Rounds                                             int
+		Verdict, Word                                      string
+		Scope, Note                                        string
+		Anchor                                             string
 	}
 	patchView struct {
 		ID, Name, Subject, Size, Commit, State string
+		Bad                                    []string // what does not work
 		Effects                                []rowLine
 		More                                   int // rows that it changes too
 		Logs                                   []logView
@@ -163,24 +164,26 @@ func (r *renderer) page() *pageView {
 	p.Changed = r.rows(view.Changed)
 	p.Undecided = r.rows(view.Unclear)
 	p.Same = r.rows(view.Same)
+	anchors := map[*bench.Comparison]string{}
 	for i, c := range view.Changed {
-		line := r.line(c.Comparison, c.Total)
+		anchors[c.Comparison] = p.Changed[i].ID
+		line := r.between(r.line(c.Comparison, c.Total), c.Comparison, 0, c.Total.N)
 		line.Anchor = p.Changed[i].ID
 		p.Total = append(p.Total, line)
 	}
 	for i, c := range view.Unclear {
-		line := r.line(c.Comparison, c.Total)
+		anchors[c.Comparison] = p.Undecided[i].ID
+	}
+	for _, d := range view.Doubts() {
+		line := r.line(d.Row.Comparison, d.Step)
 		line.Scope = "series"
-		if c.Total.Verdict != bench.Unclear {
-			for _, s := range c.Steps {
-				if s.Verdict == bench.Unclear {
-					line = r.line(c.Comparison, s)
-					line.Scope = r.patch(s.N)
-					break
-				}
-			}
+		if d.Lo > 0 {
+			line.Scope = view.Between(d.Lo, d.Hi)
 		}
-		line.Anchor = p.Undecided[i].ID
+		if d.More > 0 {
+			line.Scope += " and " + patches(d.More)
+		}
+		line.Anchor = anchors[d.Row.Comparison]
 		p.Doubts = append(p.Doubts, line)
 	}
 	p.Course = r.course(view.Changed)
@@ -188,6 +191,14 @@ func (r *renderer) page() *pageView {
 	p.Claims = r.claims()
 	r.shown(p)
 	return p
+}
+
+// patches counts them: "1 patch", "3 patches".
+func patches(n int) string {
+	if n == 1 {
+		return "1 patch"
+	}
+	return strconv.Itoa(n) + " patches"
 }
 
 // together keeps a number and its per cent sign on one line.
@@ -199,26 +210,27 @@ func (r *renderer) unbuilt() bool {
 }
 
 func (r *renderer) facts(p *pageView) {
-	e, h := r.e, r.e.Host
+	e := r.e
 	add := func(list *[]fact, name, text string) {
 		if text = strings.TrimSpace(plain.Clean(text)); text != "" {
 			*list = append(*list, fact{name, text})
 		}
 	}
 	if s := e.Series; s != nil {
-		kind := fmt.Sprintf(" (%d patches)", s.Total)
-		if s.Total == 1 {
-			kind = " (1 patch)"
-		}
+		kind := patches(s.Total)
 		if s.Version > 1 {
-			kind = fmt.Sprintf(" (v%d, %s", s.Version, kind[2:])
+			kind = fmt.Sprintf("v%d, %s", s.Version, kind)
 		}
-		add(&p.Facts, "Series", s.Subject+kind)
+		add(&p.Facts, "Series", s.Subject+" ("+kind+")")
 		if s.Author.Name != "" || s.Author.Email != "" {
 			add(&p.Facts, "Author", s.Author.String())
 		}
 	} else if n := len(e.Versions); n > 0 {
-		add(&p.Facts, "Range", short(e.Base.Commit)+".."+short(e.Versions[n-1].Commit))
+		commits := fmt.Sprintf(" (%d commits)", n-1)
+		if n == 2 {
+			commits = " (1 commit)"
+		}
+		add(&p.Facts, "Range", short(e.Base.Commit)+".."+short(e.Versions[n-1].Commit)+commits)
 	}
 	base := short(e.Base.Commit)
 	if e.Base.How != "" {
@@ -231,56 +243,10 @@ func (r *renderer) facts(p *pageView) {
 	if !e.Created.IsZero() {
 		add(&p.Facts, "Measured", e.Created.UTC().Format(time.RFC3339))
 	}
-	add(&p.Measured, "Machine", strings.Join(nonEmpty(h.Name, h.CPU, cores(h.Cores), memory(h.Memory), h.Kernel, h.Scheduling(), h.Compiler, h.Instructions), ", "))
-	add(&p.Measured, "Load", fmt.Sprintf("%.2f before, %.2f after", h.LoadBefore, h.LoadAfter))
-	if e.Unsafe {
-		add(&p.Measured, "Sandbox", "none (unsafe)")
-	} else {
-		add(&p.Measured, "Sandbox", h.Sandbox)
+	for _, f := range report.Measured(e) {
+		add(&p.Measured, f.Name, f.Text)
 	}
-	add(&p.Measured, "Suite", e.Suite.Name+" ("+short(e.Suite.Digest)+")")
-	add(&p.Measured, "Rounds", fmt.Sprintf("%d at most, %s, seed %d, margin %s", e.Rounds, stopped(e.Stopped), e.Seed, figure.Share(e.Margin)))
-	add(&p.Measured, "Time", "builds "+figure.Elapsed(e.BuildSeconds)+", measuring "+figure.Elapsed(e.MeasureSeconds))
-	add(&p.Measured, "Report", e.ID)
 	p.Command = plain.Clean(e.Command)
-}
-
-func stopped(why string) string {
-	switch why {
-	case store.StoppedDecided:
-		return "until decided"
-	case store.StoppedBudget:
-		return "ended by the time budget"
-	}
-	return why
-}
-
-func nonEmpty(list ...string) []string {
-	var all []string
-	for _, s := range list {
-		if s != "" {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
-func cores(n int) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "1 core"
-	}
-	return strconv.Itoa(n) + " cores"
-}
-
-func memory(bytes int64) string {
-	if bytes <= 0 {
-		return ""
-	}
-	s := figure.ScaleFor(bench.Byte, float64(bytes))
-	return figure.Plain(float64(bytes)/s.Factor, 1) + " " + s.Unit
 }
 
 func short(commit string) string { return commit[:min(12, len(commit))] }
@@ -307,11 +273,18 @@ func stepWord(v bench.Verdict) string {
 	return plain.Clean(string(v))
 }
 
-// A lineTable is a table of rows: by figures before and after, or by where.
+// A lineTable is a table of rows: with verdicts and the figures before and after, or
+// by where. What answers the question stands first: on a narrow screen the rest is
+// scrolled to.
 type lineTable struct {
 	Label, Before, After string
 	Scoped               bool
 	Lines                []rowLine
+}
+
+// Noted says that some line has a note.
+func (t lineTable) Noted() bool {
+	return slices.ContainsFunc(t.Lines, func(l rowLine) bool { return l.Note != "" })
 }
 
 // Body are the lines of the table. There may be thousands in a page, which the
@@ -326,25 +299,23 @@ func (t lineTable) Body() template.HTML {
 			b.WriteString(text)
 		}
 	}
+	noted := t.Noted()
 	for _, l := range t.Lines {
 		write("\n<tr><th scope=\"row\"><a href=\"#", l.Anchor, `">`, l.Benchmark+" "+l.Metric, "</a></th>")
 		if t.Scoped {
 			write("<td>", l.Scope, "</td>")
 		} else {
+			write(`<td><span class="v `, l.Verdict, `">`, l.Word, "</span></td>")
+		}
+		write(`<td class="n">`, l.Change, `</td><td class="i">`, l.Interval, "</td>")
+		if !t.Scoped {
 			write(`<td class="n">`, l.Base, `</td><td class="n">`, l.Patched, "</td>")
 		}
-		write(`<td class="n">`, l.Change, `</td><td class="i">`, l.Interval, `</td><td class="n">`, strconv.Itoa(l.Rounds),
-			`</td><td><span class="v `, l.Verdict, `">`, l.Word, "</span>")
-		notes := []string{l.Reason}
-		if !t.Scoped {
-			notes = append(notes, l.Scope)
+		write(`<td class="n">`, strconv.Itoa(l.Rounds), "</td>")
+		if noted {
+			write(`<td class="note">`, l.Note, "</td>")
 		}
-		for _, note := range notes {
-			if note != "" {
-				write(` <span class="dim">`, note, "</span>")
-			}
-		}
-		b.WriteString("</td></tr>")
+		b.WriteString("</tr>")
 	}
 	return template.HTML(b.String())
 }

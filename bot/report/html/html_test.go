@@ -3,6 +3,7 @@ package html
 import (
 	"bytes"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"patchbench/bench"
 	"patchbench/bot/report/cases"
+	"patchbench/bot/report/rows"
 	"patchbench/mbox"
 	"patchbench/store"
 )
@@ -219,7 +221,7 @@ func TestShows(t *testing.T) {
 	samples := cases.Samples(e)
 	page := render(t, e, samples)
 	for _, want := range []string{
-		"2/5 hash: mix in the length", "commit <code>", "hash gets 1.25x faster", "not measured here", "Cumulative course of the changed rows",
+		"2/5 hash: mix in the length", "commit <code>", "hash gets 1.25x faster", "names no row", "Cumulative course of the changed rows",
 		"hash cpu by version", "Samples of hash cpu", e.Command,
 	} {
 		if !strings.Contains(page, want) {
@@ -244,6 +246,54 @@ func TestShows(t *testing.T) {
 	}
 	if without := render(t, e, nil); strings.Contains(without, `class="raw"`) || !strings.Contains(without, "hash cpu by version") {
 		t.Error("without samples the page must have its plots, and no samples")
+	}
+}
+
+// TestEffects holds the figures before and after each patch against the change
+// that stands beside them.
+func TestEffects(t *testing.T) {
+	unbuilt := func() cases.Builder {
+		b := cases.New("", "", "one", "two", "three", "four")
+		b.Process("hash", 0.4, 64<<20, map[int]float64{1: 0.5, 4: -0.25}, map[int]float64{1: 1, 2: -0.5})
+		b.Unbuilt(3, "error")
+		return b.Judged()
+	}
+	group := func() cases.Builder {
+		b := cases.New("", "", "one", "two", "three", "four")
+		c := b.Row("hash", "cpu", "s", 0.4, 0.004, map[int]float64{2: 0.2, 3: 0.1, 4: -0.5})
+		for n := 2; n <= 3; n++ {
+			c.Steps[n-1].Group, *c.Steps[n-1].Change = []int{2, 3}, 0.32
+		}
+		return b.Judged()
+	}
+	for name, build := range map[string]func() cases.Builder{
+		"operations": cases.All["operations"], "regression-of-13": cases.All["regression-of-13"], "planted": cases.All["planted"],
+		"unbuilt between": unbuilt, "group": group,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &renderer{e: build().Evaluation, logs: map[string]string{}, written: map[*bench.Comparison]written{}}
+			changed := rows.Of(r.e).Changed
+			seen := 0
+			for _, p := range r.patches(changed, r.rows(changed)) {
+				for _, l := range p.Effects {
+					number := func(s string) float64 {
+						v, err := strconv.ParseFloat(strings.Fields(s)[0], 64)
+						if err != nil {
+							t.Fatalf("%s: %s %s: %v", p.Name, l.Benchmark, l.Metric, err)
+						}
+						return v
+					}
+					got, want := 100*(number(l.Patched)/number(l.Base)-1), number(l.Change)
+					if math.Abs(got-want) > 0.3 {
+						t.Errorf("%s: %s %s: from %s to %s is %+.1f %%, and it says %s", p.Name, l.Benchmark, l.Metric, l.Base, l.Patched, got, l.Change)
+					}
+					seen++
+				}
+			}
+			if seen == 0 {
+				t.Error("no effects")
+			}
+		})
 	}
 }
 

@@ -351,7 +351,7 @@ func (r *renderer) course(changed []rows.Row) *figureView {
 		})
 	}
 	if more := len(changed) - len(lines); more > 0 {
-		view.Caption += fmt.Sprintf(" %d more changed rows are not drawn here.", more)
+		view.Caption += fmt.Sprintf(" Changed rows that are not drawn here: %d.", more)
 	}
 	p.WriteString(`</svg>`)
 	view.SVG = template.HTML(p.String())

@@ -91,16 +91,10 @@ func unit(s string) string {
 
 // line is a row with what one step, or the total, does to it.
 func (r *renderer) line(c *bench.Comparison, s bench.Step) rowLine {
-	w := r.writtenOf(c)
-	before := 0
-	if s.N != c.Total.N {
-		before = s.N - 1
-	}
 	change := figure.ChangeOf(s.Change, s.Lo, s.Hi)
 	l := rowLine{
 		Benchmark: plain.Clean(bench.RowName(c.Benchmark, c.Params)), Metric: plain.Clean(c.Metric),
-		Base: w.value(rows.Value(r.e, c, before)), Patched: w.value(rows.Value(r.e, c, s.N)),
-		Change: change.Middle, Verdict: class(s.Verdict), Word: stepWord(s.Verdict), Reason: plain.Clean(s.Reason), Rounds: c.Rounds,
+		Change: change.Middle, Verdict: class(s.Verdict), Word: stepWord(s.Verdict), Note: plain.Clean(s.Reason), Rounds: c.Rounds,
 	}
 	switch {
 	case change.Lo != "":
@@ -109,6 +103,29 @@ func (r *renderer) line(c *bench.Comparison, s bench.Step) rowLine {
 		l.Interval = "exact"
 	}
 	return l
+}
+
+// between is a line with the figures of versions before and after.
+func (r *renderer) between(l rowLine, c *bench.Comparison, before, after int) rowLine {
+	w := r.writtenOf(c)
+	l.Base, l.Patched = w.value(rows.Value(r.e, c, before)), w.value(rows.Value(r.e, c, after))
+	return l
+}
+
+// effect is a row with what a patch, or the group of which it is one, does to it.
+func (r *renderer) effect(c *bench.Comparison, s bench.Step) rowLine {
+	l := r.line(c, s)
+	first, last := s.N, s.N
+	if len(s.Group) == 2 {
+		first, last = s.Group[0], s.Group[1]
+		l.Note = fmt.Sprintf("by one of the patches %d-%d, or by some of them together", first, last)
+	}
+	// What was not measured is passed over, as it was in judging.
+	before := first - 1
+	for before > 0 && rows.Value(r.e, c, before).Median == nil {
+		before--
+	}
+	return r.between(l, c, before, last)
 }
 
 // rows are the sections of rows, each with its plot.
@@ -285,7 +302,7 @@ func (r *renderer) patches(changed []rows.Row, views []rowView) []patchView {
 		case v.State == bench.SameBuild && v.SameAs != nil:
 			p.State = "same build as " + r.patch(*v.SameAs) + ", not measured again"
 		case v.State == bench.BuildFailed:
-			p.State = "does not build"
+			p.Bad = append(p.Bad, "does not build")
 		case v.State == bench.NotBuilt:
 			p.State = "not built"
 		}
@@ -295,7 +312,9 @@ func (r *renderer) patches(changed []rows.Row, views []rowView) []patchView {
 		for _, f := range failures {
 			if f.N == v.N {
 				how := bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String()
-				p.Logs = append(p.Logs, r.log(plain.Clean(p.Name+", "+f.Benchmark+": "+how), f.LogTail, told))
+				what := plain.Clean(f.Benchmark + ": " + how)
+				p.Bad = append(p.Bad, what)
+				p.Logs = append(p.Logs, r.log(p.Name+", "+what, f.LogTail, told))
 			}
 		}
 		for i, c := range changed {
@@ -303,11 +322,8 @@ func (r *renderer) patches(changed []rows.Row, views []rowView) []patchView {
 				if s.N != v.N || s.Verdict != bench.Better && s.Verdict != bench.Worse {
 					continue
 				}
-				l := r.line(c.Comparison, s)
+				l := r.effect(c.Comparison, s)
 				l.Anchor = views[i].ID
-				if len(s.Group) == 2 {
-					l.Scope = fmt.Sprintf("by one of the patches %d-%d, or by some of them together", s.Group[0], s.Group[1])
-				}
 				p.Effects = append(p.Effects, l)
 			}
 		}
@@ -318,7 +334,7 @@ func (r *renderer) patches(changed []rows.Row, views []rowView) []patchView {
 		all = append(all, p)
 	}
 	if c := r.e.Conflict; c != nil {
-		p := patchView{ID: "patch" + strconv.Itoa(c.N), Name: r.patch(c.N), Subject: plain.Clean(c.Subject), State: "does not apply"}
+		p := patchView{ID: "patch" + strconv.Itoa(c.N), Name: r.patch(c.N), Subject: plain.Clean(c.Subject), Bad: []string{"does not apply"}}
 		for _, f := range c.Files {
 			p.Conflict = append(p.Conflict, plain.Clean(f.String()))
 		}
