@@ -57,8 +57,9 @@ type CheckedBenchmark struct {
 	// Run is about how long one run takes with all around it: preparation,
 	// cleaning up, and a second run for peaks where that is needed.
 	Run time.Duration
-	// Count is about how long it takes to take one version's exact counters.
-	Count time.Duration
+	// Count is about how long it takes to take one version's exact counters, Recount
+	// to take once more those that do not repeat; 0 if there are none.
+	Count, Recount time.Duration
 	// Rounds are those of base and its twin that were run.
 	Rounds int
 	// PeaksApart says that peaks of memory need runs of their own, as reading them
@@ -88,24 +89,30 @@ func (c *Checked) Cost(patches int) Cost {
 	}
 	k.Builds += each * time.Duration(patches)
 	versions := patches + 2 // base and its twin
-	var counts time.Duration
-	for _, b := range c.Benchmarks {
-		if b.Works {
-			k.Round += b.Run * time.Duration(versions)
-			counts += b.Count * time.Duration(versions)
-		}
-	}
 	looks := compare.Looks()
-	// The warm-up runs everything once more.
-	k.First = k.Round*time.Duration(looks[0]+1) + counts
-	k.Last = k.Round*time.Duration(looks[len(looks)-1]+1) + counts
+	first, last := looks[0], looks[len(looks)-1]
+	for _, b := range c.Benchmarks {
+		if !b.Works {
+			continue
+		}
+		round := b.Run * time.Duration(versions)
+		k.Round += round
+		// The warm-up runs everything once more.
+		k.First += round*time.Duration(first+1) + (b.Count+b.Recount*time.Duration(recountings()-1))*time.Duration(versions)
+		if b.PeaksApart {
+			round /= 2 // at the first look memory is decided as a rule
+		}
+		k.Last += round * time.Duration(last-first)
+	}
+	k.Last += k.First
 	k.DiskBytes = c.VersionBytes * int64(versions)
 	return k
 }
 
 // Check runs a suite on the base alone: it builds base twice, runs every benchmark
 // in a warm-up, takes its exact counters, and then goes on in o.Rounds rounds (5 if
-// it is 0) with base and its twin, as far as o.Budget (2 minutes) goes. Nothing is
+// it is 0) with base and its twin, as far as o.Budget (2 minutes) goes. Counters that
+// do not repeat are counted in as many rounds, for as long as o.Budget. Nothing is
 // kept in a store. What does not build or work is in the result; the error is as
 // Run's.
 func Check(ctx context.Context, o Options) (*Checked, error) {
@@ -165,6 +172,7 @@ func (r *run) buildTwice(ctx context.Context, c *Checked) error {
 		builds, err := r.buildVersion(ctx, v)
 		return builds, r.Now().Sub(start), err
 	}
+	r.Progress.Done(0, "base", 0)
 	builds, took, err := one(&r.e.Versions[0])
 	if err != nil || r.e.Versions[0].State != bench.Built {
 		return err
@@ -180,10 +188,11 @@ func (r *run) buildTwice(ctx context.Context, c *Checked) error {
 			c.VersionBytes += n
 		}
 	}
-	r.Progress.Done(1, "", 0)
 	if took > r.Budget {
+		r.Progress.Done(2, "", 0)
 		return nil
 	}
+	r.Progress.Done(1, "base again", 0)
 	c.Again = &bench.Version{N: 1, Name: "base, built again"}
 	builds, took, err = one(c.Again)
 	if err != nil {
@@ -246,7 +255,6 @@ func (r *run) sampleBase(ctx context.Context, c *Checked) error {
 		return err
 	}
 	start := r.Now()
-	r.deadline = start.Add(r.Budget)
 	r.Progress.Stage("warm up", len(r.suite.Benchmarks))
 	for b, bm := range r.suite.Benchmarks {
 		r.Progress.Done(b, bm.Key(), leftOf(start, r.Now(), b, len(r.suite.Benchmarks)))
@@ -271,11 +279,31 @@ func (r *run) sampleBase(ctx context.Context, c *Checked) error {
 			PeaksApart: w.PeaksApart, TraceShare: w.TraceShare})
 	}
 	r.Progress.Done(len(r.suite.Benchmarks), "", 0)
+	if err := r.recountBase(ctx, boxes, c); err != nil {
+		return err
+	}
+	r.deadline = r.Now().Add(r.Budget)
 	err = r.checkRounds(ctx, boxes, c)
 	c.Samples = r.samples
 	r.e.MeasureSeconds = r.Now().Sub(start).Seconds()
 	r.e.Host.LoadAfter, r.e.Host.PressureAfter = sample.Pressure()
 	return err
+}
+
+// recountBase counts again what does not repeat, and learns what that takes.
+func (r *run) recountBase(ctx context.Context, boxes *variant.Boxes, c *Checked) error {
+	works := make([]bool, len(c.Benchmarks))
+	for b := range works {
+		works[b] = c.Benchmarks[b].Works
+	}
+	list, _ := r.unsteady(boxes, works, r.Rounds)
+	if err := r.recount(ctx, boxes, works); err != nil {
+		return err
+	}
+	for _, u := range list {
+		c.Benchmarks[u.b].Recount = r.counting[u.b] / 2
+	}
+	return nil
 }
 
 // checkRounds runs round after round of all that works, and learns what a run

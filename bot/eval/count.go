@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"patchbench/bench/sample"
@@ -18,6 +19,9 @@ func (r *run) count(ctx context.Context, sampler *sample.Sampler, b int, version
 	if !slices.ContainsFunc(versions, func(v sample.Version) bool { return !taken.Counted(r.samples, bm, v.N) }) {
 		return nil
 	}
+	if counters := sampler.Counters(b); len(counters) > 0 {
+		r.Progress.Done(b, bm.Key()+", counting "+strings.Join(counters, ", "), 0)
+	}
 	start := r.Now()
 	e, err := sampler.Exact(ctx, b)
 	if err != nil {
@@ -27,9 +31,14 @@ func (r *run) count(ctx context.Context, sampler *sample.Sampler, b int, version
 	if !r.deadline.IsZero() {
 		r.deadline = r.deadline.Add(took)
 	}
+	r.counted(b, took)
+	return r.took(ctx, taken.NewCounts(e.Samples, r.samples), nil, e.Warnings)
+}
+
+// counted notes how long it took to count a benchmark on its versions once.
+func (r *run) counted(b int, took time.Duration) {
 	if r.counting == nil {
 		r.counting = map[int]time.Duration{}
 	}
 	r.counting[b] = took
-	return r.took(ctx, taken.NewCounts(e.Samples, r.samples), nil, e.Warnings)
 }

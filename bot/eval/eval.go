@@ -264,7 +264,7 @@ type run struct {
 	resumed   *store.Evaluation // the record that is continued, nil for none
 	deadline  time.Time         // of measuring; zero for none
 
-	counting  map[int]time.Duration // what it takes to count a benchmark's versions once
+	counting  map[int]time.Duration // what it took last to count a benchmark's versions once
 	recounted time.Duration         // the time of all further counting
 }
 

@@ -60,6 +60,7 @@ func (r *run) recount(ctx context.Context, boxes *variant.Boxes, chosen []bool) 
 		}
 		u.cost = r.Now().Sub(began)
 		r.recounted += u.cost
+		r.counted(u.b, u.cost)
 		// What does not come any more is not waited for.
 		if now, _ := taken.Countings(r.samples, bm, u.metrics, u.versions); now > rounds && now < goal {
 			list = append(list, u)
