@@ -108,12 +108,15 @@ func differences(a, b *store.Evaluation) []difference {
 		{"kernels", a.Host.Kernel, b.Host.Kernel},
 		{"compilers", a.Host.Compiler, b.Host.Compiler},
 		{"sandboxes", a.Host.Sandbox, b.Host.Sandbox},
-		{"suites", a.Suite.Digest, b.Suite.Digest},
-		{"bases", a.Base.Commit, b.Base.Commit},
+		{"suites", digest(a.Suite.Digest), digest(b.Suite.Digest)},
+		{"bases", digest(a.Base.Commit), digest(b.Base.Commit)},
 		{"margins", fmt.Sprintf("%g %%", 100*a.Margin), fmt.Sprintf("%g %%", 100*b.Margin)},
 	}
 	return slices.DeleteFunc(all, func(d difference) bool { return d.a == d.b })
 }
+
+// digest is a digest or a commit in twelve digits.
+func digest(s string) string { return s[:min(12, len(s))] }
 
 // steps enters one side's patches, which are the same on both sides when they
 // have the same subject.
