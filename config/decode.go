@@ -286,7 +286,7 @@ func kind(data any) string {
 func Hint(word string, valid []string) string {
 	best, least := "", max(1, min(3, len(word)/3))+1
 	for _, v := range valid {
-		n := distance(strings.ToLower(word), strings.ToLower(v))
+		n := Distance(strings.ToLower(word), strings.ToLower(v))
 		if strings.HasPrefix(v, word) || strings.HasPrefix(word, v) {
 			n = min(n, 1)
 		}
@@ -300,9 +300,9 @@ func Hint(word string, valid []string) string {
 	return "valid here: " + strings.Join(valid, ", ")
 }
 
-// distance counts the bytes to insert, delete, replace or swap with their
-// neighbour to turn a into b (optimal string alignment).
-func distance(a, b string) int {
+// Distance counts the bytes to insert, delete, replace or swap with their
+// neighbour to turn a into b (optimal string alignment); it is 64 for long texts.
+func Distance(a, b string) int {
 	const long = 64
 	if len(a) > long || len(b) > long {
 		return long

@@ -2,6 +2,7 @@ package letter
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"patchbench/bot/report"
@@ -21,8 +22,7 @@ func body(e, before *store.Evaluation, url string) string {
 	if before != nil {
 		since = append(delta.Lines(before, e, width), "")
 	}
-	end := []string{"", "-- ", "Sent by Patchbench, a robot that measures patches. It leaves yours",
-		"alone after git format-patch --add-header='X-Patchbench: no'."}
+	end := slices.Clone(signature)
 	if !printableURL(url) {
 		url = ""
 	} else {
@@ -49,7 +49,15 @@ func body(e, before *store.Evaluation, url string) string {
 		}
 		lines = append(lines[:room-2], "", fmt.Sprintf("%d lines more: %s", len(lines)-(room-2), rest))
 	}
-	lines = append(lines, end...)
+	return text(append(lines, end...))
+}
+
+// signature ends each letter.
+var signature = []string{"", "-- ", "Sent by Patchbench, a robot that measures patches. It leaves yours",
+	"alone after git format-patch --add-header='X-Patchbench: no'."}
+
+// text makes lines a body.
+func text(lines []string) string {
 	for i, line := range lines {
 		// Mailboxes write > before such a line, and so change the text.
 		if strings.HasPrefix(line, "From ") {

@@ -72,18 +72,26 @@ func Compose(e, before *store.Evaluation, p store.MailPayload, o Options) (*stor
 	switch {
 	case e.Unsafe:
 		return nil, fmt.Errorf("%w: evaluation %s was measured without a sandbox", ErrRefused, e.ID)
-	case o.Key == "" || len(o.Secret) == 0:
-		return nil, errors.New("compose a letter: no key or no secret is given")
 	case p.Quiet && neutral(e) && (before == nil || neutral(before)):
 		return nil, nil
-	case !validID(p.Thread.MessageID):
+	}
+	return compose(p.Thread, p.Mode, e.Conflict == nil, body(e, before, o.URL), o)
+}
+
+// compose writes a letter with this text to the author of a mail and, with a copy, to
+// its list, if that may have one.
+func compose(t store.Thread, mode string, copies bool, text string, o Options) (*store.Letter, error) {
+	switch {
+	case o.Key == "" || len(o.Secret) == 0:
+		return nil, errors.New("compose a letter: no key or no secret is given")
+	case !validID(t.MessageID):
 		return nil, fmt.Errorf("%w: the mail to be answered has no valid Message-ID", ErrRefused)
 	}
 	from := strings.ToLower(o.From.Email)
 	if !plainAddress(from) {
 		return nil, fmt.Errorf("compose a letter: the bot's own address %q cannot be written to: set smtp.from", o.From.Email)
 	}
-	author, list := p.Thread.Author, p.Thread.List
+	author, list := t.Author, t.List
 	switch {
 	case !plainAddress(author.Email):
 		return nil, fmt.Errorf("%w: the author's address %.100q is not of the form name@domain", ErrRefused, author.Email)
@@ -92,22 +100,22 @@ func Compose(e, before *store.Evaluation, p store.MailPayload, o Options) (*stor
 	case list != "" && !plainAddress(list):
 		return nil, fmt.Errorf("%w: the list's address %.100q is not of the form name@domain", ErrRefused, list)
 	}
-	if p.Mode == modeAuthorOnly || e.Conflict != nil || strings.EqualFold(author.Email, list) || strings.EqualFold(list, from) {
+	if mode == modeAuthorOnly || !copies || strings.EqualFold(author.Email, list) || strings.EqualFold(list, from) {
 		list = ""
 	}
 	l := &store.Letter{
-		Key: o.Key, Channel: p.Thread.List, MessageID: messageID(o), From: o.From.Email,
-		To: []store.Recipient{{Address: author.Email}}, Subject: subject(p.Thread.Subject),
+		Key: o.Key, Channel: t.List, MessageID: messageID(o), From: o.From.Email,
+		To: []store.Recipient{{Address: author.Email}}, Subject: subject(t.Subject),
 		State: store.LetterQueued, Created: o.Now.UTC(), Next: o.Now.UTC(),
 	}
 	if list != "" {
 		l.To = append(l.To, store.Recipient{Address: list})
 	}
-	if p.Mode == modeDryRun {
+	if mode == modeDryRun {
 		l.State, l.Reason = store.LetterHeld, "dry run: it is sent when it is approved"
 	}
 	var err error
-	l.Body, err = assemble(header(l, p.Thread, list, o), body(e, before, o.URL))
+	l.Body, err = assemble(header(l, t, list, o), text)
 	return l, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"patchbench/config/service"
@@ -332,7 +333,7 @@ func (w *Watcher) limit(ctx context.Context, cfg *service.Config, t *store.Task,
 		t.State, t.Reason = store.Ignored, ignored
 		return nil
 	case cfg.Policy.ThreadCap > 0 && answers >= cfg.Policy.ThreadCap:
-		t.State, t.Reason = store.Ignored, fmt.Sprintf("%d evaluations in this thread already", answers)
+		t.State, t.Reason = store.Ignored, fmt.Sprintf("%d answers in this thread already", answers)
 		return nil
 	}
 	if n := cfg.Policy.PerAuthorDay; n > 0 && t.State == store.Queued {
@@ -395,8 +396,8 @@ func (w *Watcher) served(ctx context.Context, now time.Time) error {
 func ignoreName(id string) string { return "watch:ignore:" + id }
 
 // thread tells of the thread that a series is in: who wants it left alone, if
-// anybody does, and how many evaluations there were. It is made of the series'
-// versions and of what their head refers to.
+// anybody does, and how many evaluations and letters about commands there were. It
+// is made of the series' versions and of what their head refers to.
 func (w *Watcher) thread(ctx context.Context, replaces []int, i int, refs []string) (ignored string, answers int, err error) {
 	x := w.collector.Index()
 	if n := len(refs); n > 40 { // the first and the last, as in an answer
@@ -408,10 +409,10 @@ func (w *Watcher) thread(ctx context.Context, replaces []int, i int, refs []stri
 			in = append(in, k)
 		}
 	}
-	ids := slices.Clone(refs)
+	ids := appendNew(nil, refs)
 	for _, k := range in {
 		keys := x.Messages(k)
-		ids = append(ids, keys[0])
+		ids = appendNew(ids, keys[:1])
 		tasks, err := w.tasks(ctx, keys)
 		if err != nil {
 			return "", 0, err
@@ -426,6 +427,11 @@ func (w *Watcher) thread(ctx context.Context, replaces []int, i int, refs []stri
 		if ignored, err = w.st.Value(ctx, ignoreName(id)); ignored != "" || err != nil {
 			return ignored, 0, err
 		}
+		told, err := w.st.Value(ctx, toldName(id))
+		if err != nil {
+			return "", 0, err
+		}
+		answers += len(strings.Fields(told))
 	}
 	return "", answers, nil
 }

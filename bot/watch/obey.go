@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"patchbench/bot/letter"
 	"patchbench/bot/watch/command"
 	"patchbench/bot/watch/sender"
 	"patchbench/config/service"
@@ -65,7 +66,8 @@ type giver struct {
 }
 
 // hear does what a mail says; wait means that it is about a series that is not
-// decided yet. The commands of those who may not are logged and never answered.
+// decided yet. The commands of those who may not are logged and never answered; who
+// may is told of those that cannot be obeyed.
 func (w *Watcher) hear(ctx context.Context, mail *store.Mail, o *order, now time.Time) (wait bool, err error) {
 	m, err := read(mail.Raw)
 	if err != nil || mail.Problem != "" {
@@ -104,18 +106,23 @@ func (w *Watcher) hear(ctx context.Context, mail *store.Mail, o *order, now time
 	}
 	g := giver{m, mail.Received, quoted(m.From.Email)}
 	for lines := command.Find(m); o.Line < len(lines); {
-		switch line := lines[o.Line]; line.Verb {
-		case command.Stop:
+		line := lines[o.Line]
+		why := line.Fault(classes(cfg))
+		switch {
+		case why != "":
+		case line.Verb == command.Stop:
 			err = w.stop(ctx, i, g, store.Stopped, "stopped by "+g.name)
-		case command.Ignore:
+		case line.Verb == command.Ignore:
 			err = w.ignore(ctx, i, g)
-		case command.Run:
-			err = w.rerun(ctx, cfg, i, task, g, o, line.Args, now)
-		default:
-			log.Info("unknown command", "from", m.From.Email, "command", line.Verb)
+		case line.Verb == command.Run:
+			why, err = w.rerun(ctx, cfg, i, task, g, o, line.Args, now)
 		}
 		if err != nil {
 			return false, err
+		}
+		if why != "" {
+			log.Info("command is not obeyed", "from", m.From.Email, "command", quoted(line.String()), "reason", why)
+			o.Faults = append(o.Faults, letter.Fault{Line: fmt.Sprintf("%.200s", line), Why: why})
 		}
 		o.Line, o.Approve = o.Line+1, 0
 		if err := w.keep(ctx); err != nil {
@@ -126,7 +133,10 @@ func (w *Watcher) hear(ctx context.Context, mail *store.Mail, o *order, now time
 			return false, err
 		}
 	}
-	return false, nil
+	if len(o.Faults) == 0 {
+		return false, nil
+	}
+	return false, w.tell(ctx, cfg, i, task, g, o.Faults, now)
 }
 
 // heard says that an earlier copy of a mail gave its commands. Only one counts: a
@@ -262,22 +272,20 @@ func (w *Watcher) ignore(ctx context.Context, i int, g giver) error {
 }
 
 // rerun approves a held series, or has one evaluated again, as a mail asks for; the
-// answer goes to whoever asked.
-func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *store.Task, g giver, o *order, args string, now time.Time) error {
+// answer goes to whoever asked. fault is why that is not done, if he should know.
+func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *store.Task, g giver, o *order, args string, now time.Time) (fault string, err error) {
 	log := w.o.Log.With("message_id", g.m.ID, "series", task.Ref, "job", task.ID)
 	r, err := command.ParseRun(args, classes(cfg))
 	if err != nil {
-		log.Info("command is not understood", "from", g.m.From.Email, "reason", err)
-		return nil
+		return err.Error(), nil
 	}
 	if o.Approve == 0 {
 		unseen, err := w.unseen(ctx, cfg, i, g)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if unseen {
-			log.Info("command is not obeyed: a part of the series came in after it", "from", g.m.From.Email)
-			return nil
+			return "a part of the series came in after it: look at that, and say it again", nil
 		}
 	}
 	switch {
@@ -285,7 +293,7 @@ func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *s
 		if o.Approve == 0 {
 			o.Approve = task.ID
 			if err := w.keep(ctx); err != nil {
-				return err
+				return "", err
 			}
 		}
 		err := w.st.Release(ctx, o.Approve, "approved by "+g.name)
@@ -294,24 +302,24 @@ func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *s
 		} else if errors.Is(err, store.ErrState) {
 			err = nil // it was approved already
 		}
-		return err
+		return "", err
 	case r.Plain() && (task.State == store.Queued || task.State == store.Running):
 		log.Info("series is being evaluated already", "from", g.m.From.Email)
-		return nil
+		return "", nil
 	}
 	x := w.collector.Index()
 	s, err := x.Series(i)
 	if err != nil {
-		return err
+		return "", err
 	}
 	f, err := w.gather(ctx, cfg, parts(&s, x.Messages(i)))
 	if err != nil {
-		return err
+		return "", err
 	}
 	lists := f.lists(cfg)
 	if len(lists) == 0 || f.head == nil {
 		log.Info("series came through no list that is served: it cannot be evaluated", "from", g.m.From.Email)
-		return nil
+		return "", nil
 	}
 	l := lists[0]
 	for _, other := range lists {
@@ -322,20 +330,20 @@ func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *s
 	replaces := x.Replaces()
 	_, answers, err := w.thread(ctx, replaces, i, references(g.m))
 	if err != nil {
-		return err
+		return "", err
 	}
 	if cfg.Policy.ThreadCap > 0 && answers >= cfg.Policy.ThreadCap {
 		log.Info("enough was said in this thread: command is not obeyed", "from", g.m.From.Email, "evaluations", answers)
-		return nil
+		return "", nil
 	}
 	p, err := w.payload(i, &s, f, l)
 	if err != nil {
-		return err
+		return "", err
 	}
 	p.Branch, _ = wanted(l, &s)
 	p.Base, p.Benchmarks = r.Base, r.Benchmarks
 	if p.Previous, _, err = w.older(ctx, cfg, replaces, i, trusted); err != nil {
-		return err
+		return "", err
 	}
 	p.Thread = store.Thread{MessageID: g.m.ID, Subject: g.m.Subject, References: references(g.m), Author: g.m.From, List: l.Address, Date: g.m.Date}
 	p.Quiet = false // somebody asked
@@ -361,7 +369,7 @@ func (w *Watcher) rerun(ctx context.Context, cfg *service.Config, i int, task *s
 		w.count(func(c *Counts) *int64 { return &c.Decisions })
 		w.o.Log.Info("series is evaluated as a mail asks", "job", t.ID, "series", t.Ref, "from", g.m.From.Email)
 	}
-	return err
+	return "", err
 }
 
 // unseen says that a series has parts, of somebody who is not trusted, which came

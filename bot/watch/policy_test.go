@@ -219,7 +219,7 @@ func TestThreadCap(t *testing.T) {
 	}
 	x.step()
 	x.check("two in a thread", "mail a v1 done: measured", "mail a-v2 v2 done: measured",
-		"mail a-v3 v3 ignored: 2 evaluations in this thread already", "mail a-v4 v4 ignored: 2 evaluations in this thread already")
+		"mail a-v3 v3 ignored: 2 answers in this thread already", "mail a-v4 v4 ignored: 2 answers in this thread already")
 }
 
 // TestDKIM: signatures are verified here, with the DNS that the test is.

@@ -11,7 +11,8 @@
 //     judged: facts gathers who sent it and through which list, judge says what the
 //     service file wants.
 //  4. store.Decide keeps the task, and ends those of older versions.
-//  5. Then commands in replies are obeyed, from those who may give them.
+//  5. Then commands in replies are obeyed, from those who may give them. If one of
+//     these cannot be, its sender is told, by one letter in the outbox.
 //
 // The Watcher keeps nothing that the store does not have: it begins anew from the
 // stored mails of the last 60 days, and decides nothing twice, as a task has a key
@@ -32,7 +33,7 @@
 // their answers. What a task is when it is made does not change when the service
 // file does; the next version, or bench: run, is judged anew.
 //
-// Nothing here evaluates or answers.
+// Nothing here evaluates, or answers a series.
 package watch
 
 import (
@@ -45,6 +46,7 @@ import (
 	"sync"
 	"time"
 
+	"patchbench/bot/letter"
 	"patchbench/bot/watch/sender"
 	"patchbench/config/service"
 	"patchbench/mbox/series"
@@ -124,6 +126,9 @@ type order struct {
 	// Approve is the task that this command was about to approve when it was noted;
 	// by then it may have been, and evaluated since.
 	Approve int64 `json:",omitempty"`
+	// Faults are the commands up to Line that could not be obeyed, and why: whoever
+	// gave them is told in the end.
+	Faults []letter.Fault `json:",omitempty"`
 }
 
 const ordersName = "watch:orders"

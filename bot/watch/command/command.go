@@ -19,6 +19,9 @@
 //
 // BENCHMARK is a name of the suite, REV one commit, tag or branch, CLASS a class of
 // machines that the service knows.
+//
+// What was probably meant as one of these, and is none, is a Line too: its sender is
+// told (see Fault), if he is one who may give commands.
 package command
 
 import (
@@ -26,6 +29,8 @@ import (
 	"slices"
 	"strings"
 
+	"patchbench/bot/report/plain"
+	"patchbench/config"
 	"patchbench/mbox"
 	"patchbench/mbox/series/patch"
 )
@@ -37,10 +42,54 @@ const (
 	Ignore = "ignore"
 )
 
+var verbs = []string{Run, Stop, Ignore}
+
 // Line is a line with a command as it stands, of any verb.
 type Line struct {
-	Verb string // lower case; what is none of the above is unknown
-	Args string // the rest of the line, trimmed
+	// Verb is in lower case; one that is none of the above is unknown. It is "" where
+	// the mark is mistyped ("bnech: run", "bench run").
+	Verb string
+	Args string // the rest of the line, trimmed; without a verb the whole of it
+}
+
+// String is the line as it could be written.
+func (l Line) String() string {
+	if l.Verb == "" {
+		return l.Args
+	}
+	return strings.TrimSpace(mark + " " + l.Verb + " " + l.Args)
+}
+
+// Fault says why a line cannot be obeyed, with what was probably meant; "" if it can.
+// classes are those of machines that are known.
+func (l Line) Fault(classes []string) string {
+	switch {
+	case l.Verb == "":
+		return fmt.Sprintf("a command begins with %q", mark)
+	case !slices.Contains(verbs, l.Verb):
+		return fmt.Sprintf("there is no command %.40q; %s", l.Verb, config.Hint(l.Verb, verbs))
+	case l.Verb == Run:
+		if _, err := ParseRun(l.Args, classes); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// Usage tells all commands, in lines of up to 72 columns.
+func Usage(classes []string) []string {
+	lines := []string{
+		mark + " run [BENCHMARK...] [base REV] [CLASS]",
+		"    evaluate the series again, or approve it if it waits for that",
+		mark + " stop",
+		"    end what runs for this thread",
+		mark + " ignore",
+		"    end it, and leave the thread alone",
+	}
+	if len(classes) > 1 {
+		lines = append(lines, plain.Wrap("Classes of machines: "+strings.Join(classes, ", "), 72, "    ")...)
+	}
+	return lines
 }
 
 // Limits on what one mail may ask for; what goes beyond is not read.
@@ -83,7 +132,13 @@ func Lines(text string) []Line {
 		}
 		before = line
 		rest, ok := cutFold(line, mark)
-		if !ok || len(line) > maxLine {
+		if len(line) > maxLine {
+			continue
+		}
+		if !ok {
+			if mistyped(line) {
+				out = append(out, Line{"", strings.TrimSpace(line)})
+			}
 			continue
 		}
 		rest = strings.TrimLeft(rest, ": \t")
@@ -96,6 +151,22 @@ func Lines(text string) []Line {
 		}
 	}
 	return out
+}
+
+// mistyped says that a line was meant to begin with the mark: a word much like it
+// with a colon, before a verb; or a verb alone behind it, without one.
+func mistyped(line string) bool {
+	words := strings.Fields(strings.ToLower(line))
+	if len(words) < 2 || line[0] == ' ' || line[0] == '\t' || !slices.Contains(verbs, words[1]) {
+		return false
+	}
+	first, colon := strings.CutSuffix(words[0], ":")
+	want := strings.TrimSuffix(mark, ":")
+	if !colon {
+		return first == want && len(words) == 2
+	}
+	other := func(r rune) bool { return r < 'a' || r > 'z' } // no mark of a quote
+	return first != want && config.Distance(first, want) == 1 && strings.IndexFunc(first, other) < 0
 }
 
 // appended says that a mailer has put the mail that is answered below this line,

@@ -25,7 +25,8 @@ func TestLines(t *testing.T) {
 		{"without a blank", "bench:run", []Line{{"run", ""}}},
 		{"quoted", "> bench: run\n>bench: run\n| bench: run", nil},
 		{"not at the start", " bench: run\nPlease bench: run\n\tbench: run", nil},
-		{"without a colon", "bench run\nbenchmarks: run", nil},
+		{"without a colon", "bench run\nBench Stop \nbenchmarks: run\nbench run shows nothing\nbench runs\n bench run", []Line{{"", "bench run"}, {"", "Bench Stop"}}},
+		{"the mark mistyped", "bnech: run probe\nbench; run\nbranch: run\nbecnh: look at this\nbenc: ignore", []Line{{"", "bnech: run probe"}, {"", "benc: ignore"}}},
 		{"no verb", "bench:\nbench: \nbench: :", nil},
 		{"unknown", "bench: dance", []Line{{"dance", ""}}},
 		{"two", "bench: stop\nbench: ignore", []Line{{"stop", ""}, {"ignore", ""}}},
@@ -46,6 +47,46 @@ func TestLines(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+func TestFault(t *testing.T) {
+	for line, want := range map[string]string{
+		"bench: run":             "",
+		"bench: run probe x86":   "",
+		"bench: stop it, please": "",
+		"bench: ignore":          "",
+		"bench: rnu":             `there is no command "rnu"; did you mean "run"?`,
+		"bench: stpo now":        `there is no command "stpo"; did you mean "stop"?`,
+		"bench: dance":           `there is no command "dance"; valid here: run, stop, ignore`,
+		"bench: run base":        "no revision behind base",
+		"benhc: run base v2":     `a command begins with "bench:"`,
+	} {
+		lines := Lines(line)
+		if len(lines) != 1 {
+			t.Errorf("%q: %v", line, lines)
+			continue
+		}
+		if got := lines[0].Fault([]string{"x86"}); got != want || lines[0].String() != line {
+			t.Errorf("%q: line %q, fault %q, want %q", line, lines[0], got, want)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	lines := Usage(strings.Fields(strings.Repeat("a-rather-long-class ", 20)))
+	if len(lines) < 8 || len(Usage([]string{"x86"})) != 6 {
+		t.Errorf("%d lines: %q", len(lines), lines)
+	}
+	for _, line := range lines {
+		if len(line) > 72 {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+	for _, verb := range verbs {
+		if !strings.Contains(strings.Join(lines, "\n"), mark+" "+verb) {
+			t.Errorf("it lacks %s", verb)
+		}
 	}
 }
 
@@ -212,9 +253,10 @@ func FuzzLines(f *testing.F) {
 	f.Add("bench: run probe base v2\n-- \nbench: stop")
 	f.Add("-----Original Message-----\nbench: run")
 	f.Add("bench:::: run: --x")
+	f.Add("bnech: run\nbench stop")
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, l := range Lines(s) {
-			if l.Verb == "" || strings.ContainsAny(l.Verb+l.Args, "\n") {
+			if l.Verb+l.Args == "" || l.Verb == "" && l.Fault(nil) == "" || strings.ContainsAny(l.Verb+l.Args, "\n") {
 				t.Errorf("a command %q %q", l.Verb, l.Args)
 			}
 			r, err := ParseRun(l.Args, []string{"x86"})
