@@ -111,6 +111,7 @@ type fileGitHub struct {
 	WebhookSecret     literal               `toml:"webhook_secret"`
 	BaseURL           string                `toml:"base_url"`
 	Poll              time.Duration         `toml:"poll"`
+	MaxFetch          config.Size           `toml:"max_fetch"`
 	Repositories      map[string]repository `toml:"repositories"`
 }
 

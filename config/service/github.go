@@ -18,6 +18,9 @@ var (
 	login          = late.Regexp(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}(\[bot\])?$`)
 )
 
+// defaultFetch is what a pull request may bring beside its base branch.
+const defaultFetch = 512 << 20
+
 func (c *checker) github(g *fileGitHub, cfg *Config) *GitHub {
 	if g == nil {
 		return nil
@@ -52,6 +55,7 @@ func (c *checker) github(g *fileGitHub, cfg *Config) *GitHub {
 		poll = 0
 	}
 	out.Poll = between(c, at("poll"), "github.poll", g.Poll, poll, 10*time.Second, maxPoll, period)
+	out.MaxFetch = between(c, at("max_fetch"), "github.max_fetch", int64(g.MaxFetch), defaultFetch, minBytes, maxBytes, number)
 	if at := at("base_url"); c.doc.Has(at...) {
 		if u := c.url(at, "github.base_url", g.BaseURL, "https://github.example.org"); u != nil && u.Scheme == "http" && !loopback(u.Hostname()) {
 			c.fault(at, "github.base_url is plain text, and a token goes there: give an https:// address")

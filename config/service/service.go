@@ -183,6 +183,7 @@ type GitHub struct {
 	WebhookSecret Secret                // "": there is no webhook
 	BaseURL       string                // of an Enterprise server, without a slash at its end; "" for github.com
 	Poll          time.Duration         // 0: never asks by itself
+	MaxFetch      int64                 // bytes that a pull request may bring beside its base branch; 0: not bounded
 	Repositories  map[string]Repository // by owner/name, as given
 }
 

@@ -124,7 +124,7 @@ func TestLoad(t *testing.T) {
 			},
 			GitHub: &GitHub{
 				AppID: 17, Key: Secret(strings.TrimSpace(string(contents("key.pem")))), WebhookSecret: "0123456789abcdef0123456789abcdef",
-				BaseURL: "https://github.example.org", Poll: 5 * time.Minute,
+				BaseURL: "https://github.example.org", Poll: 5 * time.Minute, MaxFetch: 2 << 30,
 				Repositories: map[string]Repository{"git/git": {Project: "git", Label: "measure", Trusted: []string{"dev"}, Policy: Strict}},
 			},
 			Worker: Worker{Class: "default", Slots: 2, SandboxUID: 64000, WorkDir: in("state/work"), Timeout: 2 * time.Hour,

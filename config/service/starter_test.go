@@ -71,7 +71,7 @@ func TestStarter(t *testing.T) {
 		if diff := cmp.Diff(want, of(max)); diff != "" {
 			t.Errorf("what is explained as defaults (-real +explained):\n%s", diff)
 		}
-		if max.SMTP.TLS != StartTLS || max.SMTP.PerHour != 30 || max.SMTP.LookFor != 20*time.Minute || max.Inboxes[0].Poll != time.Minute || max.GitHub.Poll != time.Minute {
+		if max.SMTP.TLS != StartTLS || max.SMTP.PerHour != 30 || max.SMTP.LookFor != 20*time.Minute || max.Inboxes[0].Poll != time.Minute || max.GitHub.Poll != time.Minute || max.GitHub.MaxFetch != defaultFetch {
 			t.Errorf("defaults of SMTP, inbox and GitHub are %+v, %+v, %+v", max.SMTP, max.Inboxes, max.GitHub)
 		}
 	})

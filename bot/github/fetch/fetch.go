@@ -93,7 +93,7 @@ func (f *Fetcher) Prepare(ctx context.Context, p store.PullPayload) (repo, from,
 	if err != nil {
 		return "", "", "", err
 	}
-	want := mirror.Request{URL: a.GitURL(name), Token: token, Number: p.Number, Head: p.Head, Branch: p.BaseRef, Transport: a.Transport()}
+	want := mirror.Request{URL: a.GitURL(name), Token: token, Number: p.Number, Head: p.Head, Branch: p.BaseRef, Most: g.MaxFetch, Transport: a.Transport()}
 	if live != nil {
 		want.Branch = live.GetBase().GetRef()
 	}
@@ -104,6 +104,8 @@ func (f *Fetcher) Prepare(ctx context.Context, p store.PullPayload) (repo, from,
 		return "", "", "", fmt.Errorf("wait for the head of pull request %s to reach GitHub's git servers: %v", api.Ref(p.Repo, p.Number), err)
 	}
 	switch {
+	case errors.Is(err, mirror.ErrTooLarge):
+		return "", "", "", &pullError{fmt.Errorf("%w; max_fetch in [github] of the service's file sets the limit", err)}
 	case errors.Is(err, mirror.ErrMoved), errors.Is(err, mirror.ErrNoPull), errors.Is(err, mirror.ErrNoBranch):
 		return "", "", "", &pullError{err}
 	case err != nil:

@@ -214,10 +214,35 @@ func TestPrepareBehind(t *testing.T) {
 	}
 }
 
+// A fork that brings more than is allowed is refused for good, and says so; what
+// was there before stays.
+func TestPrepareTooLarge(t *testing.T) {
+	githubtest.NeedGit(t)
+	w := newWorld(t)
+	w.cfg.GitHub.MaxFetch = 64 << 10
+	good := w.repo.Git.Line("a", 2)
+	first := w.repo.Open("author", "t", good)
+	payload := store.PullPayload{Repo: "kit/kit", Number: first.Number, Head: good, BaseRef: "main"}
+	if _, _, _, err := w.f.Prepare(t.Context(), payload); err != nil {
+		t.Fatal(err)
+	}
+	evil := w.repo.Git.Commit(map[string]string{"README": "one\n", "zeros": strings.Repeat("\x00", 1<<20)}, "a bomb", w.repo.Git.Tip("main"))
+	p := w.repo.Open("stranger", "t", evil)
+	_, _, _, err := w.f.Prepare(t.Context(), store.PullPayload{Repo: "kit/kit", Number: p.Number, Head: evil, BaseRef: "main"})
+	const want = "it has a file of more than 65536 bytes; max_fetch in [github] of the service's file sets the limit"
+	if !errors.Is(err, ErrPull) || errors.Is(err, ErrMoved) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want an ErrPull that says %q", err, want)
+	}
+	if _, _, to, err := w.f.Prepare(t.Context(), payload); err != nil || to != good {
+		t.Errorf("what was there: %s, %v", to, err)
+	}
+}
+
 // What the network does is no fault of the pull request, and over once it works.
 func TestPrepareFaults(t *testing.T) {
 	githubtest.NeedGit(t)
 	w := newWorld(t)
+	w.repo.Git.Branch("main", w.repo.Git.Line("m", 10)) // no answer is as short as what comes before a hang-up
 	head := w.repo.Git.Line("a", 2)
 	p := w.repo.Open("author", "t", head)
 	payload := store.PullPayload{Repo: "kit/kit", Number: p.Number, Head: head, BaseRef: "main"}

@@ -7,7 +7,8 @@
 // forks and after the author's branch is gone, and is refused unless it is the
 // approved one: before anything is fetched, and by its content afterwards, as
 // every object is named by its hash. No name that comes from the pull request is
-// part of a reference, path or request. The token is held in memory alone.
+// part of a reference, path or request. The token is held in memory alone. The
+// branch is fetched first, so that what the pull request adds to it can be bounded.
 //
 //	state/github/owner/name.git    the mirror; refs/pull/N, refs/base/HASH
 //	state/github/owner/name.lock   held while it is filled
@@ -29,7 +30,6 @@ import (
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
@@ -51,11 +51,16 @@ var (
 
 // Request is what to fetch.
 type Request struct {
-	URL       string // of the repository, without a password
-	Token     string // "" for a public repository
-	Number    int    // of the pull request
-	Head      string // the approved commit, in full
-	Branch    string // the base branch
+	URL    string // of the repository, without a password
+	Token  string // "" for a public repository
+	Number int    // of the pull request
+	Head   string // the approved commit, in full
+	Branch string // the base branch
+	// Most bounds what the pull request may bring beside the base branch, in bytes
+	// as it is sent; 0 for no bound. What it is when it is unpacked is bounded in
+	// proportion. The base branch belongs to whoever owns the repository, and takes
+	// what it takes.
+	Most      int64
 	Transport http.RoundTripper
 }
 
@@ -66,6 +71,8 @@ const (
 	// manyPacks is how many packs, one for each fetch, slow every look-up so much
 	// that fetching anew is better.
 	manyPacks = 400
+	// manyTimes is likewise how often Most what came after the history may take.
+	manyTimes = 16
 )
 
 // Fetch fills the bare repository at dir, which it makes if it is not there, and
@@ -86,7 +93,7 @@ func Fetch(ctx context.Context, dir string, r Request) (base string, err error) 
 		return fail(err)
 	}
 	defer unlock()
-	if packs, _ := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack")); len(packs) > manyPacks {
+	if full(dir, r.Most) {
 		if err := os.RemoveAll(dir); err != nil {
 			return fail(err)
 		}
@@ -104,6 +111,19 @@ func Fetch(ctx context.Context, dir string, r Request) (base string, err error) 
 		return fail(err)
 	}
 	return base, nil
+}
+
+// full says whether the mirror at dir has grown so far that it is better made
+// anew. The largest pack is the history.
+func full(dir string, most int64) bool {
+	packs, _ := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
+	var all, largest int64
+	for _, file := range packs {
+		if info, err := os.Stat(file); err == nil {
+			all, largest = all+info.Size(), max(largest, info.Size())
+		}
+	}
+	return len(packs) > manyPacks || most > 0 && all-largest > manyTimes*most
 }
 
 // brokenError is a fault of the mirror itself.
@@ -166,10 +186,14 @@ func fetch(ctx context.Context, dir string, r Request) (string, error) {
 	if !found {
 		return "", fmt.Errorf("%w: %q", ErrNoBranch, r.Branch)
 	}
-	if err := fill(ctx, repo, session, refs.Capabilities, base, head); err != nil {
+	f := filler{dir, repo, session, refs.Capabilities}
+	if err := f.fill(ctx, base, branchName(r.Branch), 0); err != nil {
 		return "", err
 	}
-	if err := remember(repo, r, base, head); err != nil {
+	if err := f.fill(ctx, head, pullName(r.Number), r.Most); err != nil {
+		return "", err
+	}
+	if err := forget(repo, r.Number); err != nil {
 		return "", &brokenError{err}
 	}
 	return base.String(), nil
@@ -177,11 +201,7 @@ func fetch(ctx context.Context, dir string, r Request) (string, error) {
 
 // open opens the mirror, or begins one.
 func open(dir string) (*git.Repository, error) {
-	// What a killed process was writing.
-	left, _ := filepath.Glob(filepath.Join(dir, "objects", "pack", "tmp_pack_*"))
-	for _, file := range left {
-		os.Remove(file)
-	}
+	sweep(dir)
 	repo, err := git.PlainOpen(dir)
 	if errors.Is(err, git.ErrRepositoryNotExists) {
 		if err := os.RemoveAll(dir); err != nil { // an empty or half-made folder
@@ -211,38 +231,50 @@ func newSession(r Request) (transport.UploadPackSession, error) {
 	return githttp.NewClient(client).NewUploadPackSession(end, auth)
 }
 
-// fill fetches the commits that are wanted and not there.
-func fill(ctx context.Context, repo *git.Repository, session transport.UploadPackSession, caps *capability.List, wants ...plumbing.Hash) error {
-	req := packp.NewUploadPackRequestFromCapabilities(caps)
-	if caps.Supports(capability.NoProgress) {
+// filler fetches commits into a mirror.
+type filler struct {
+	dir     string
+	repo    *git.Repository
+	session transport.UploadPackSession
+	caps    *capability.List
+}
+
+// fill fetches a commit, if it is not there, in a pack of at most so many bytes,
+// and points a reference at it, so that the next fetch can say what is there.
+func (f *filler) fill(ctx context.Context, want plumbing.Hash, name plumbing.ReferenceName, most int64) error {
+	if _, err := f.repo.CommitObject(want); err != nil {
+		if err := f.fetch(ctx, want, most); err != nil {
+			return err
+		}
+	}
+	if err := f.repo.Storer.SetReference(plumbing.NewHashReference(name, want)); err != nil {
+		return &brokenError{err}
+	}
+	return nil
+}
+
+func (f *filler) fetch(ctx context.Context, want plumbing.Hash, most int64) error {
+	req := packp.NewUploadPackRequestFromCapabilities(f.caps)
+	if f.caps.Supports(capability.NoProgress) {
 		if err := req.Capabilities.Set(capability.NoProgress); err != nil {
 			return err
 		}
 	}
-	for _, want := range wants {
-		if _, err := repo.CommitObject(want); err != nil && !slices.Contains(req.Wants, want) {
-			req.Wants = append(req.Wants, want)
-		}
-	}
-	if len(req.Wants) == 0 {
-		return nil
-	}
+	req.Wants = []plumbing.Hash{want}
 	var err error
-	if req.Haves, err = haves(repo); err != nil {
+	if req.Haves, err = haves(f.repo); err != nil {
 		return &brokenError{err}
 	}
-	answer, err := session.UploadPack(ctx, req)
+	answer, err := f.session.UploadPack(ctx, req)
 	if err != nil {
 		return err
 	}
 	defer answer.Close()
-	if err := packfile.UpdateObjectStorage(repo.Storer, demultiplex(req.Capabilities, answer)); err != nil {
+	if err := take(f.dir, f.repo.Storer, demultiplex(req.Capabilities, answer), most); err != nil {
 		return fmt.Errorf("take the pack: %w", err)
 	}
-	for _, want := range wants {
-		if _, err := repo.CommitObject(want); err != nil {
-			return &brokenError{fmt.Errorf("commit %.12s is not in what the server sent: %w", want, err)}
-		}
+	if _, err := f.repo.CommitObject(want); err != nil {
+		return &brokenError{fmt.Errorf("commit %.12s is not in what the server sent: %w", want, err)}
 	}
 	return nil
 }
@@ -288,17 +320,8 @@ func haves(repo *git.Repository) ([]plumbing.Hash, error) {
 	return list, err
 }
 
-// remember points references at what was fetched, so that the next fetch can
-// say what is there. A branch is kept under its hash: its name is foreign.
-func remember(repo *git.Repository, r Request, base, head plumbing.Hash) error {
-	for _, ref := range []*plumbing.Reference{
-		plumbing.NewHashReference(plumbing.ReferenceName(fmt.Sprintf("refs/base/%x", sha256.Sum256([]byte(r.Branch)))), base),
-		plumbing.NewHashReference(pullName(r.Number), head),
-	} {
-		if err := repo.Storer.SetReference(ref); err != nil {
-			return err
-		}
-	}
+// forget drops the references of old pull requests, but never that of number.
+func forget(repo *git.Repository, number int) error {
 	refs, err := repo.References()
 	if err != nil {
 		return err
@@ -306,7 +329,7 @@ func remember(repo *git.Repository, r Request, base, head plumbing.Hash) error {
 	var pulls []int
 	err = refs.ForEach(func(ref *plumbing.Reference) error {
 		if text, ok := strings.CutPrefix(string(ref.Name()), "refs/pull/"); ok {
-			if n, err := strconv.Atoi(text); err == nil && n != r.Number {
+			if n, err := strconv.Atoi(text); err == nil && n != number {
 				pulls = append(pulls, n)
 			}
 		}
@@ -323,6 +346,11 @@ func remember(repo *git.Repository, r Request, base, head plumbing.Hash) error {
 		pulls = pulls[1:]
 	}
 	return nil
+}
+
+// branchName keeps a branch under its hash: its name is foreign.
+func branchName(branch string) plumbing.ReferenceName {
+	return plumbing.ReferenceName(fmt.Sprintf("refs/base/%x", sha256.Sum256([]byte(branch))))
 }
 
 func pullName(n int) plumbing.ReferenceName {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"patchbench/bot/github/githubtest"
@@ -92,8 +94,8 @@ func TestFetch(t *testing.T) {
 	one := w.line("main", "a", 3)
 	w.repo.Git.Pull(1, one)
 	w.fetch(w.request(1, one, "main"), 3)
-	if n := w.sent(); n != 1 {
-		t.Errorf("%d requests for objects, want 1", n)
+	if n := w.sent(); n != 2 {
+		t.Errorf("%d requests for objects, want 2: of the base and of what is added", n)
 	}
 	w.fetch(w.request(1, one, "main"), 3)
 	if n := w.sent(); n != 0 {
@@ -252,6 +254,91 @@ func TestFetchAfterFaults(t *testing.T) {
 		}
 	}
 	w.fetch(r, 3)
+}
+
+// What a hostile fork brings ends with a message, and leaves the mirror as it was
+// but for the base branch.
+func TestFetchTooLarge(t *testing.T) {
+	noise := make([]byte, 1<<20)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	few := map[string]string{"README": "one\n"}
+	for i := range 40 {
+		few[fmt.Sprint("f", i)] = fmt.Sprint(i) + strings.Repeat("\x00", 60<<10)
+	}
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"much":          {map[string]string{"README": "one\n", "noise": string(noise)}, "more than 65536 bytes that its base branch has not"},
+		"a bomb":        {map[string]string{"README": "one\n", "zeros": strings.Repeat("\x00", 2<<20)}, "a file of more than 65536 bytes"},
+		"several bombs": {few, "more than 1 MiB of files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			one := w.line("main", "a", 2)
+			w.repo.Git.Pull(1, one)
+			good := w.request(1, one, "main")
+			good.Most = 64 << 10
+			w.fetch(good, 2)
+			before := files(t, w.dir)
+
+			evil := w.request(2, w.repo.Git.Commit(c.files, "evil", w.repo.Git.Tip("main")), "main")
+			evil.Most = good.Most
+			w.repo.Git.Pull(2, evil.Head)
+			_, err := mirror.Fetch(t.Context(), w.dir, evil)
+			if !errors.Is(err, mirror.ErrTooLarge) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want an ErrTooLarge that says %q", err, c.want)
+			}
+			if d := cmp.Diff(before, files(t, w.dir)); d != "" {
+				t.Errorf("the mirror (-before +after):\n%s", d)
+			}
+			w.holds(w.repo.Git.Tip("main"), one, 2)
+			w.repo.Git.Branch("main", w.line("main", "m", 3))
+			w.fetch(good, 2)
+			// The history of the base branch is the owner's, and not bounded.
+			w.repo.Git.Branch("main", w.repo.Git.Commit(map[string]string{"noise": string(noise)}, "much", w.repo.Git.Tip("main")))
+			two := w.line("main", "b", 1)
+			w.repo.Git.Pull(3, two)
+			next := w.request(3, two, "main")
+			next.Most = good.Most
+			w.fetch(next, 1)
+		})
+	}
+}
+
+// A mirror in which pull requests have left much is made anew.
+func TestFetchFull(t *testing.T) {
+	w := newWorld(t)
+	one := w.line("main", "a", 2)
+	w.repo.Git.Pull(1, one)
+	r := w.request(1, one, "main")
+	r.Most = 64 << 10
+	w.fetch(r, 2)
+	for _, name := range []string{"history", "left"} {
+		write(t, filepath.Join(w.dir, "objects", "pack", name+".pack"), strings.Repeat("x", 2<<20))
+	}
+	w.fetch(r, 2)
+	if n := size(t, w.dir); n > 1<<20 {
+		t.Errorf("the mirror still has %d bytes", n)
+	}
+}
+
+// files are those of a folder with their contents.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all[strings.TrimPrefix(path, dir)] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // A mirror that lost something is made anew.
