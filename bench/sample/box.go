@@ -22,6 +22,7 @@ import (
 // runner is a box with a runner in it: a *sandbox.Runner.
 type runner interface {
 	DoAll(context.Context, []sandbox.Job) ([]sandbox.Result, error)
+	Worn() bool
 	Close() error
 }
 
@@ -114,8 +115,21 @@ func (sl *slot) alive(ctx context.Context) bool {
 
 // ready gives the next run a box as no run has left it.
 func (s *Sampler) ready(ctx context.Context, sl *slot) error {
+	empty := func() error {
+		_, err := sl.do(ctx, s.job(plan.Program{Program: bench.Program{Args: []string{"true"}}}))
+		return err
+	}
 	if sl.dirty {
-		if _, err := sl.do(ctx, s.job(plan.Program{Program: bench.Program{Args: []string{"true"}}})); err != nil {
+		if err := empty(); err != nil {
+			return err
+		}
+	}
+	if sl.run != nil && sl.run.Worn() {
+		if err := s.renew(ctx, sl); err != nil {
+			return err
+		}
+		// A runner's first start of a program takes longer than the others.
+		if err := empty(); err != nil {
 			return err
 		}
 	}

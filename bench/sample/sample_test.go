@@ -30,6 +30,7 @@ type fakeLab struct {
 	noTwin      bool
 	noStart     error                                   // what starting another box gives from now on
 	kills       func(v string, part string, n int) bool // prepare or cleanup ends the runner
+	wears       func(v string, n int) bool              // a run wears the box
 	limits      bench.Limits
 
 	clock   time.Time
@@ -46,6 +47,7 @@ type fakeBox struct {
 	lab  *fakeLab
 	v    string
 	dead bool
+	worn bool
 }
 
 // errGone is what a dead runner says.
@@ -65,6 +67,8 @@ func (l *fakeLab) start(_ context.Context, b sandbox.Box) (runner, error) {
 }
 
 func (b *fakeBox) Close() error { b.lab.open--; return nil }
+
+func (b *fakeBox) Worn() bool { return b.worn }
 
 // DoAll runs the jobs one after the other; those behind one that fails are not started.
 func (b *fakeBox) DoAll(ctx context.Context, jobs []sandbox.Job) ([]sandbox.Result, error) {
@@ -125,6 +129,7 @@ func (b *fakeBox) do(ctx context.Context, c sandbox.Command) (sandbox.Result, er
 	n := l.runs[b.v]
 	l.runs[b.v]++
 	r, err := l.program(b.v, n, c)
+	b.worn = b.worn || l.wears != nil && l.wears(b.v, n)
 	b.dead = errors.Is(err, errGone)
 	if !c.Peaks {
 		r.RSSBytes, r.SizeBytes, r.RSSSumBytes, r.Stops, r.ReadBytes, r.WrittenBytes = 0, 0, 0, 0, -1, -1
@@ -340,7 +345,39 @@ func TestOpenRefuses(t *testing.T) {
 type closer struct{ n *int }
 
 func (c closer) DoAll(context.Context, []sandbox.Job) ([]sandbox.Result, error) { return nil, nil }
+func (c closer) Worn() bool                                                     { return false }
 func (c closer) Close() error                                                   { *c.n++; return nil }
+
+// A box that a run has worn is used for no other run.
+func TestWornBox(t *testing.T) {
+	l, s := newLab(t, 2, plainBench, &fakeLab{program: only(nil), wears: func(v string, n int) bool { return v == "1" && n < 2 }})
+	if _, err := s.WarmUp(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 {
+		r, err := s.Round(t.Context(), 0, round+1)
+		if err != nil || len(r.Warnings) > 0 || len(r.Failures) > 0 {
+			t.Fatalf("%v, %+v", err, r)
+		}
+	}
+	// What a new runner does first is no run of the benchmark.
+	if d := cmp.Diff(map[string]int{"0": 1, "twin": 1, "1": 3}, l.starts); d != "" {
+		t.Error(d)
+	}
+	var of1 []string
+	for _, line := range l.log {
+		if strings.HasPrefix(line, "1 ") {
+			of1 = append(of1, line)
+		}
+	}
+	want := []string{"1 run keep=false", "1 true keep=false", "1 run keep=false", "1 true keep=false", "1 run keep=false", "1 run keep=false"}
+	if d := cmp.Diff(want, of1); d != "" {
+		t.Error(d)
+	}
+	if err := s.Close(); err != nil || l.open != 0 {
+		t.Errorf("%v, %d boxes left", err, l.open)
+	}
+}
 
 // The order is random, the same for the same seed, and does not depend on which
 // versions fail.

@@ -135,6 +135,35 @@ func TestNothingStays(t *testing.T) {
 		if !res.OK() || len(res.Stdout) > 0 {
 			t.Fatalf("found %s%s", res.Stdout, res.LogTail)
 		}
+		if r.Worn() {
+			t.Fatal("nothing stays, and yet the box is worn")
+		}
+	}
+}
+
+// TestWorn has programs change what cannot be set back: the box says so, and a new
+// one knows nothing of it.
+func TestWorn(t *testing.T) {
+	s := openBoxed(t)
+	for _, what := range []string{"attribute", "permissions", "terminals", "session", "port"} {
+		t.Run(what, func(t *testing.T) {
+			for range 2 {
+				r, known := knownBox(t, s, Limits{})
+				if res := do(t, r, Command{Args: []string{"true"}}); !res.OK() || r.Worn() {
+					t.Fatalf("worn %t before anything was done: %+v", r.Worn(), res)
+				}
+				res := do(t, r, Command{Args: []string{known, "wear", what}})
+				if res.Status == 77 {
+					t.Skip("this kernel has no such thing")
+				}
+				if !res.OK() || !r.Worn() {
+					t.Fatalf("worn %t: %+v", r.Worn(), res)
+				}
+				if res := do(t, r, Command{Args: []string{"true"}}); !res.OK() || !r.Worn() {
+					t.Fatalf("worn no more: %+v", res)
+				}
+			}
+		})
 	}
 }
 

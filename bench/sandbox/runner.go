@@ -53,6 +53,7 @@ type Runner struct {
 	stderr  output.Tail        // what bubblewrap and the runner complain of
 
 	busy   sync.Mutex // held during a Do
+	worn   atomic.Bool
 	encode *json.Encoder
 	closed sync.Once
 	over   atomic.Pointer[error] // why there are no more results
@@ -240,6 +241,7 @@ func (r *Runner) ask(ctx context.Context, o runner.Order, wait time.Duration) (r
 	if err == nil {
 		a, err = r.exchange(ctx, o, wait)
 	}
+	r.worn.Store(a.Worn)
 	if err == nil && len(a.Results) > 0 {
 		err = r.nameLimit(blamed(a.Results), began)
 	}
@@ -320,7 +322,7 @@ func (r *Runner) gone(err error) error {
 // Do runs one command and waits for it. An error means that we could not do it;
 // what the program did, be it a crash, is in the Result. Cancelling ctx kills
 // the program and returns ctx.Err(). Afterwards none of the box's processes is
-// left, and /tmp is empty unless the command says KeepTmp.
+// left, and /tmp is empty unless the command says KeepTmp; see Worn for the rest.
 func (r *Runner) Do(ctx context.Context, c Command) (Result, error) {
 	results, err := r.DoAll(ctx, []Job{{Command: c}})
 	if err != nil {
@@ -328,6 +330,13 @@ func (r *Runner) Do(ctx context.Context, c Command) (Result, error) {
 	}
 	return results[0], nil
 }
+
+// Worn says that the next program would not find the box as the first one did: of
+// what runs have left, something is still there that nobody can take away. That is
+// modes and attributes of the folders themselves that programs may write to, what
+// they set of the session they share, and connections whose ports the kernel keeps
+// for a minute. Whoever wants a box like new starts another.
+func (r *Runner) Worn() bool { return r.worn.Load() }
 
 // DoAll runs jobs in order on one state: /tmp is kept from job to job. After a job
 // that fails, the rest is not started (NotStarted says after which). There is a

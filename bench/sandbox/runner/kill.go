@@ -47,10 +47,11 @@ func (h *host) clean() error {
 			return fmt.Errorf("empty %s after the run: %w", dir, err)
 		}
 	}
-	if h.Boxed {
-		return sweep.IPC()
+	if !h.Boxed {
+		return nil
 	}
-	return nil
+	h.box.touch()
+	return sweep.IPC()
 }
 
 // mode is that of the folders that programs may write to. Those of a box are

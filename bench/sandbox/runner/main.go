@@ -53,6 +53,7 @@ type host struct {
 	Setup
 	mu      sync.Mutex // guards what says so in batch and job
 	buffers [][]byte   // that no output uses
+	box     *box       // nil in unsafe mode
 }
 
 // serve answers orders until there are no more.
@@ -106,7 +107,7 @@ func serve(restrict func() error) error {
 		in.busy(b)
 		results, err := h.run(b)
 		in.busy(nil)
-		a := Answer{Results: results}
+		a := Answer{Results: results, Worn: h.box != nil && h.box.worn()}
 		if err != nil {
 			a = Answer{Error: err.Error()}
 		}
@@ -221,6 +222,9 @@ func (h *host) begin(restrict func() error) error {
 		if err := syscall.Setrlimit(l.which, &next); err != nil {
 			return fmt.Errorf("runner: limit of %s: %w", l.name, err)
 		}
+	}
+	if h.Boxed {
+		h.box = newBox(h.Empty)
 	}
 	return nil
 }

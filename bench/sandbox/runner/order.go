@@ -52,6 +52,9 @@ func (s Setup) bounded() bool { return len(s.Enter) > 0 || s.Group > 0 }
 type Answer struct {
 	// Results are those of the jobs, in their order.
 	Results []Result `json:"results,omitempty"`
+	// Worn says that the runs so far have left something in the box that cannot be
+	// taken away.
+	Worn bool `json:"worn,omitempty"`
 	// Error is set when the run could not be carried out for a reason that is
 	// not the program's.
 	Error string `json:"error,omitempty"`

@@ -26,7 +26,7 @@ func Empty(dir string, mode os.FileMode) error {
 		return &os.PathError{Op: "lstat", Path: dir, Err: err}
 	}
 	// Programs own dir itself. Of a file system like mqueue the kernel does.
-	if os.FileMode(top.Mode&0o777)|sticky(top.Mode) != mode {
+	if top.Mode&0o7777 != bits(mode) {
 		if err := os.Chmod(dir, mode); err != nil && !errors.Is(err, os.ErrPermission) {
 			return err
 		}
@@ -52,11 +52,13 @@ func Empty(dir string, mode os.FileMode) error {
 	}
 }
 
-func sticky(mode uint32) os.FileMode {
-	if mode&unix.S_ISVTX != 0 {
-		return os.ModeSticky
+// bits is a mode as the kernel writes it.
+func bits(mode os.FileMode) uint32 {
+	b := uint32(mode.Perm())
+	if mode&os.ModeSticky != 0 {
+		b |= unix.S_ISVTX
 	}
-	return 0
+	return b
 }
 
 // alone says that dir is the only file of its file system, as one of a box nearly

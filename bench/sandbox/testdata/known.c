@@ -3,8 +3,10 @@
 //   gcc -O1 -static -pthread -o known known.c
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,8 +18,11 @@
 #include <sys/prctl.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,7 +90,46 @@ static void leave(void)
 		if (mkdir("abc", 0700) || chdir("abc"))
 			die("nest");
 	close(open("file", O_CREAT | O_WRONLY, 0600));
+	utimes("/dev/shm", (struct timeval[]){ { 42 }, { 43 } });
+	chmod("/dev/shm", 07777);
 	chmod("/tmp", 0);
+}
+
+// What an emptied /tmp does not undo; 77 where there is no such thing.
+static int wear(const char *what)
+{
+	if (!strcmp(what, "attribute"))
+		return setxattr("/tmp", "user.word", "word", 4, 0) ? 77 : 0;
+	if (!strcmp(what, "permissions")) {
+		// A default list of the folder, by which its owner may do nothing with new files.
+		struct { unsigned version; struct { unsigned short tag, perm; unsigned id; } e[3]; } acl = {
+			2, { { 1, 0, -1 }, { 4, 0, -1 }, { 0x20, 0, -1 } } };
+		return setxattr("/dev/shm", "system.posix_acl_default", &acl, sizeof acl, 0) ? 77 : 0;
+	}
+	if (!strcmp(what, "terminals"))
+		return chmod("/dev/pts/ptmx", 0) ? 77 : 0;
+	if (!strcmp(what, "session")) {
+		int fd = open("/proc/self/autogroup", O_WRONLY);
+		if (fd < 0)
+			return 77;
+		// On all of the machine it can be set ten times a second.
+		while (write(fd, "19", 2) != 2)
+			if (errno == EAGAIN)
+				usleep(10000);
+			else
+				return 77;
+		return 0;
+	}
+	if (!strcmp(what, "port")) {
+		// A server of the simplest kind, which ends the connection itself.
+		struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(9000), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+		int one = socket(AF_INET, SOCK_STREAM, 0), other = socket(AF_INET, SOCK_STREAM, 0);
+		char c;
+		if (bind(one, (void *)&a, sizeof a) || listen(one, 1) || connect(other, (void *)&a, sizeof a) || close(accept(one, 0, 0)) || read(other, &c, 1))
+			die("serve");
+		return 0;
+	}
+	return 2;
 }
 
 static void list(const char *dir)
@@ -103,10 +147,15 @@ static void look(void)
 	list("/tmp"), list("/tmp/home"), list("/dev/shm"), list("/dev/mqueue");
 	if (shmget(42, 0, 0) >= 0 || msgget(42, 0) >= 0 || semget(42, 0, 0) >= 0)
 		puts("ipc");
-	struct stat st;
-	stat("/tmp", &st);
-	if ((st.st_mode & 07777) != 01777)
-		printf("/tmp has mode %o\n", st.st_mode & 07777);
+	for (int i = 0; i < 2; i++) {
+		const char *dir = i ? "/dev/shm" : "/tmp";
+		struct stat st;
+		stat(dir, &st);
+		if ((st.st_mode & 07777) != 01777)
+			printf("%s has mode %o\n", dir, st.st_mode & 07777);
+		if (st.st_mtime < 1000)
+			printf("%s has a time of the last run's choice\n", dir);
+	}
 }
 
 // Signals as a shell would hand them on: nothing ignored, caught or blocked.
@@ -130,7 +179,7 @@ int main(int argc, char **argv)
 	pthread_t t[64];
 
 	// These would do their worst to the machine itself.
-	if (!strcmp(what, "leave") && strcmp(getenv("HOME"), "/tmp/home")) {
+	if ((!strcmp(what, "leave") || !strcmp(what, "wear")) && strcmp(getenv("HOME"), "/tmp/home")) {
 		fputs("only in a box\n", stderr);
 		return 2;
 	}
@@ -239,6 +288,8 @@ int main(int argc, char **argv)
 			touch(1 << 20);
 	} else if (!strcmp(what, "leave")) {
 		leave();
+	} else if (!strcmp(what, "wear")) {
+		return wear(argv[2]);
 	} else if (!strcmp(what, "look")) {
 		look();
 	} else if (!strcmp(what, "signals")) {
