@@ -36,10 +36,11 @@ func (r Result) Wants(b bench.Benchmark, is func(metric string) bool) bool {
 
 func (r Result) openOf(b bench.Benchmark) iter.Seq[Open] {
 	return func(yield func(Open) bool) {
-		wantName, wantParams, _ := strings.Cut(b.Key(), "{")
+		params := bench.RowName("", b.Params)
 		for _, o := range r.Open {
-			name, params, _ := strings.Cut(o.Benchmark, "{")
-			if params == wantParams && (name == wantName || strings.HasPrefix(name, wantName+"/")) && !yield(o) {
+			// Braces may stand in the names of results, too.
+			name, ok := strings.CutSuffix(o.Benchmark, params)
+			if ok && (name == b.Name || strings.HasPrefix(name, b.Name+"/")) && !yield(o) {
 				return
 			}
 		}
