@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ import (
 type demoCommand struct {
 	Dir  string  `arg:"" optional:"" placeholder:"DIR" help:"Where repository, series and reports go. Default: a new folder."`
 	Seed *uint64 `placeholder:"N" help:"Seed of the order of runs and of the tests. Default: a new one."`
-	storeFlag
+	// Store is not where a user's own evaluations are.
+	Store string `placeholder:"FILE" help:"The SQLite file that keeps the evaluation. Default: bot.db in that folder."`
 	formatFlag
 }
 
@@ -55,12 +57,9 @@ func (c *demoCommand) Run(ctx context.Context, t *terminal) error {
 		mailFlags:    mailFlags{Files: []string{filepath.Join(dir, "series.mbox")}},
 		repoFlags:    repoFlags{Repo: filepath.Join(dir, "repo")},
 		measureFlags: measureFlags{Budget: budget(demoBudget), Seed: c.Seed, Margin: 1, placeFlags: placeFlags{Unsafe: unsafe}},
-		storeFlag:    storeFlag{Store: filepath.Join(dir, "bot.db")},
+		storeFlag:    storeFlag{Store: cmp.Or(c.Store, filepath.Join(dir, "bot.db"))},
 		formatFlag:   c.formatFlag,
 		Out:          filepath.Join(dir, "out"),
-	}
-	if c.Store != "" {
-		eval.storeFlag = c.storeFlag
 	}
 	if err := eval.Run(ctx, t); err != nil {
 		return err

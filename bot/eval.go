@@ -57,6 +57,11 @@ type evalCommand struct {
 	FailOn string `enum:",worse" default:"" placeholder:"worse" help:"Exit with status 5 if anything is worse."`
 }
 
+// Help is what stands below the summary of bot eval --help.
+func (*evalCommand) Help() string {
+	return "In the place of files, A..B is the commits of B along the first parent since it left A."
+}
+
 func (c *evalCommand) Run(ctx context.Context, t *terminal) error {
 	if err := c.check(); err != nil {
 		return err

@@ -131,7 +131,12 @@ func run(args []string, t *terminal) int {
 		return exited
 	}
 	if err != nil {
-		return say(t.stderr, usage(fmt.Errorf("%w; see bot --help", err)))
+		help := "bot"
+		var wrong *kong.ParseError
+		if errors.As(err, &wrong) && wrong.Context.Selected() != nil {
+			help = wrong.Context.Selected().FullPath()
+		}
+		return say(t.stderr, usage(fmt.Errorf("%w; see %s --help", err, help)))
 	}
 	ctx, stop := interruptible(t.stderr, !services[k.Command()])
 	defer stop()

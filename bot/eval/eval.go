@@ -14,6 +14,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -279,6 +280,11 @@ func apply(ctx context.Context, repo *tree.Repo, in Input, o Options) (*tree.Sta
 	return repo.Apply(ctx, base, in.Series, tree.Options{AtHand: in.AtHand, Fuzz: o.Fuzz})
 }
 
+func regular(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // readSuite takes the suite from the options or from the base tree, never from
 // a patched one.
 func (r *run) readSuite() (err error) {
@@ -292,8 +298,16 @@ func (r *run) readSuite() (err error) {
 		}
 	}
 	if text == nil {
-		return &InputError{fmt.Errorf("no suite: commit %.12s of %s has none of %s at its top; write one (bot init starts one) and name it with --suite",
-			r.stack.Base.Commit, r.Repo, strings.Join(suite.DefaultNames, ", "))}
+		todo := "write one (bot init starts one) and name it with --suite"
+		for _, n := range suite.DefaultNames {
+			// Written or committed after what the series is based on.
+			if at := filepath.Join(r.Repo, n); regular(at) {
+				todo = "name the one that lies in the folder now: --suite " + at
+				break
+			}
+		}
+		return &InputError{fmt.Errorf("no suite: commit %.12s of %s has none of %s at its top; %s",
+			r.stack.Base.Commit, r.Repo, strings.Join(suite.DefaultNames, ", "), todo)}
 	}
 	if r.suite, err = suite.Parse(name, text); err != nil {
 		return &InputError{err}
