@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"patchbench/bot/serving"
 	"patchbench/config/service"
 	"patchbench/store"
 )
@@ -40,24 +41,10 @@ func (f *recordFlags) record(ctx context.Context) (st *store.Store, c *service.C
 	case f.Store == "":
 		return nil, nil, usage(errors.New("name the service's file with --config, or its record with --store"))
 	}
-	if file, ok := sqliteFile(url); ok {
-		// A mistyped name is not to become a new record.
-		if _, err := os.Stat(file); err != nil {
-			return nil, nil, usage(fmt.Errorf("no record: %w; the service makes it when it starts first", err))
-		}
-	}
-	if st, err = store.Open(ctx, url); err != nil {
+	if st, err = serving.OpenRecord(ctx, url); err != nil {
 		return nil, nil, usage(err)
 	}
 	return st, c, nil
-}
-
-// sqliteFile is the file that a store's URL names, if it names one.
-func sqliteFile(url string) (string, bool) {
-	if file, ok := strings.CutPrefix(url, "sqlite:"); ok {
-		return strings.TrimPrefix(file, "//"), true
-	}
-	return url, !strings.Contains(url, "://")
 }
 
 type jobsCommand struct {

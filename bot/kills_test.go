@@ -20,6 +20,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"patchbench/bot/serving"
 	"patchbench/bot/watch/traffic"
 	"patchbench/store"
 )
@@ -113,7 +114,7 @@ slots = 3
 	}
 	t.Cleanup(func() { d.st.Close() })
 	// The same for each day: Message-IDs follow from it.
-	if err := d.st.SetValue(t.Context(), secretName, strings.Repeat("5ec2e7", 10)); err != nil {
+	if err := d.st.SetValue(t.Context(), serving.SecretName, strings.Repeat("5ec2e7", 10)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

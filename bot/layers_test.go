@@ -42,6 +42,7 @@ var layer = map[string]int{
 	"bench/clone":                0,
 	"bench/late":                 0,
 	"bench/unlink":               0,
+	"bench/settle":               0,
 	"bench/headline":             15,
 	"bench/fixture":              15,
 	"bench/sample/jsonl":         15,
@@ -112,6 +113,7 @@ var layer = map[string]int{
 	"bot/watch/traffic":          45, // for tests
 	"bot/work":                   50,
 	"bot/reply":                  50,
+	"bot/serving":                56,
 	"bot/web":                    50,
 	"bot":                        60,
 }

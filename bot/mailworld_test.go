@@ -26,6 +26,7 @@ import (
 
 	"patchbench/bot/eval"
 	"patchbench/bot/report/cases"
+	"patchbench/bot/serving"
 	"patchbench/store"
 )
 
@@ -355,7 +356,7 @@ func waitLong(t *testing.T, what string, ok func() bool, state func() string) {
 
 // service is a running service of this process.
 type runningService struct {
-	*serving
+	*serving.Service
 	log    *logBook
 	hangUp chan os.Signal
 	end    func() error // SIGTERM; gives what run returned
@@ -366,15 +367,15 @@ func (w *mailWorld) start() *runningService {
 	w.t.Helper()
 	book := &logBook{t: w.t}
 	hangUp := make(chan os.Signal, 1)
-	s := &serving{file: w.config, whole: true, worker: true, env: func(string) string { return "" }, hangUp: hangUp,
-		log: slog.New(slog.NewTextHandler(book, nil)), evaluate: w.run}
+	s := serving.New(serving.Options{File: w.config, Whole: true, Worker: true, Env: func(string) string { return "" }, HangUp: hangUp,
+		Log: slog.New(slog.NewTextHandler(book, nil)), Evaluate: w.run})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.run(ctx) }()
+	go func() { ended <- s.Run(ctx) }()
 	end := sync.OnceValue(func() error { cancel(); return <-ended })
 	w.t.Cleanup(func() { end() })
 	book.await("msg=started part=imap")
-	for _, p := range s.group.Status() {
+	for _, p := range s.Status() {
 		if strings.HasPrefix(p.Name, "imap:") {
 			w.followed(p.Name)
 		}

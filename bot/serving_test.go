@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"patchbench/bot/part"
+	"patchbench/bot/serving"
 )
 
 // A series is answered once, in its thread; its second version takes the place of
@@ -49,7 +50,7 @@ func TestServiceConversation(t *testing.T) {
 	w.reply("maint", "three", "maint@example.org", "Not now.\n\nbench: stop", true)
 	w.settled("hash: faster v1 superseded", "hash: faster v2 done", "table: smaller v1 stopped")
 	waitLong(t, "its end", func() bool { return len(w.happened()) == 5 }, s.log.String)
-	if c := s.watch.Counts().Outcomes(); c["own"] != 1 || c["refused command"] != 2 || c["decision"] != 3 {
+	if c := s.Mails(); c["own"] != 1 || c["refused command"] != 2 || c["decision"] != 3 {
 		t.Errorf("outcomes %v, want one own mail, two commands refused, three decisions", c)
 	}
 	st := w.record()
@@ -111,7 +112,7 @@ func TestServiceReload(t *testing.T) {
 	w.edit("[policy]", "[web]\nlisten = \"127.0.0.1:0\"\n[policy]")
 	s := w.start()
 	s.log.await("msg=started part=web")
-	before := statuses(s.group.Status())
+	before := statuses(s.Status())
 	for _, c := range []struct{ name, old, with, want string }{
 		{"a fault", "strangers = \"run\"", "strangers = \"maybe\"\nbudget = 7", "policy.strangers"},
 		{"another state", "strangers = \"maybe\"\nbudget = 7", "strangers = \"run\"", ""},
@@ -126,7 +127,7 @@ func TestServiceReload(t *testing.T) {
 	}
 	w.post("one", "hash: faster", 1, somePatch(1))
 	w.settled("hash: faster v1 done")
-	if d := cmp.Diff(before, statuses(s.group.Status())); d != "" {
+	if d := cmp.Diff(before, statuses(s.Status())); d != "" {
 		t.Errorf("parts after files that were refused (-before +after):\n%s", d)
 	}
 	w.edit("state = \"elsewhere\"", "state = \"state\"")
@@ -134,7 +135,7 @@ func TestServiceReload(t *testing.T) {
 	w.edit("[web]\nlisten = \"127.0.0.1:0\"\n", "[github]\ntoken_file = \"password\"\npoll = \"24h\"\nbase_url = \"https://127.0.0.1:1\"\nrepositories = { \"o/r\" = { project = \"kit\" } }\n")
 	s.hangUp <- os.Interrupt
 	s.log.await("was read again")
-	after := statuses(s.group.Status())
+	after := statuses(s.Status())
 	if after["imap:"] != before["imap:"] || after["watcher"] != before["watcher"] {
 		t.Errorf("parts %v, before %v: want mailbox and watcher to go on", after, before)
 	}
@@ -183,7 +184,7 @@ func TestServiceRefuses(t *testing.T) {
 		"a foreign store": {func(w *mailWorld) { makeState(w); write(w.t, w.dir+"/state/bot.db", strings.Repeat("text\n", 300)) }, true, statusOurs, "not an SQLite file"},
 		"a second one": {func(w *mailWorld) {
 			makeState(w)
-			unlock, err := lockState(filepath.Join(w.dir, "state"))
+			unlock, err := serving.Lock(filepath.Join(w.dir, "state"))
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -196,11 +197,11 @@ func TestServiceRefuses(t *testing.T) {
 			w := newMailWorld(t)
 			c.prepare(w)
 			book := &logBook{t: t}
-			s := &serving{file: w.config, whole: c.whole, worker: true, env: func(string) string { return "" }, log: newLog(book), evaluate: w.run}
+			o := serving.Options{File: w.config, Whole: c.whole, Worker: true, Env: func(string) string { return "" }, Log: newLog(book), Evaluate: w.run}
 			if c.status == statusUnsafe {
-				s.evaluate = nil
+				o.Evaluate = nil
 			}
-			err := s.run(t.Context())
+			err := serviceError(serving.New(o).Run(t.Context()))
 			var f *failure
 			status := statusOurs
 			if errors.As(err, &f) {
@@ -230,7 +231,7 @@ func TestServiceSecrets(t *testing.T) {
 	w := newMailWorld(t)
 	s := w.start()
 	st := w.record()
-	secret, err := st.Value(t.Context(), secretName)
+	secret, err := st.Value(t.Context(), serving.SecretName)
 	if err != nil || len(secret) != 64 {
 		t.Errorf("secret %q, %v", secret, err)
 	}
@@ -259,7 +260,7 @@ func TestServiceSecrets(t *testing.T) {
 	}
 	st = w.record()
 	defer st.Close()
-	if again, err := st.Value(context.Background(), secretName); err != nil || again != secret {
+	if again, err := st.Value(context.Background(), serving.SecretName); err != nil || again != secret {
 		t.Errorf("the secret has changed: %v", err)
 	}
 }

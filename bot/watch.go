@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -11,6 +10,9 @@ import (
 	"syscall"
 
 	"github.com/mattn/go-isatty"
+
+	"patchbench/bench/sandbox"
+	"patchbench/bot/serving"
 )
 
 type watchCommand struct {
@@ -21,7 +23,7 @@ type watchCommand struct {
 // Run serves mailing lists and pull requests until SIGTERM; SIGHUP reads the
 // service file again.
 func (c *watchCommand) Run(ctx context.Context, t *terminal) error {
-	return serveUntil(ctx, t, &serving{file: c.Config, whole: true, worker: !c.NoWorker})
+	return serve(ctx, t, serving.Options{File: c.Config, Whole: true, Worker: !c.NoWorker})
 }
 
 type workerCommand struct {
@@ -31,15 +33,27 @@ type workerCommand struct {
 // Run evaluates what bot watch has queued, until SIGTERM; SIGHUP reads the service
 // file again.
 func (c *workerCommand) Run(ctx context.Context, t *terminal) error {
-	return serveUntil(ctx, t, &serving{file: c.Config, worker: true})
+	return serve(ctx, t, serving.Options{File: c.Config, Worker: true})
 }
 
-func serveUntil(ctx context.Context, t *terminal, s *serving) error {
+func serve(ctx context.Context, t *terminal, o serving.Options) error {
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
-	s.log, s.hangUp, s.env = newLog(t.stderr), hangUp, os.Getenv
-	return s.run(ctx)
+	o.Log, o.HangUp, o.Env = newLog(t.stderr), hangUp, os.Getenv
+	return serviceError(serving.New(o).Run(ctx))
+}
+
+// serviceError gives an error of a service its exit status.
+func serviceError(err error) error {
+	var wrong *serving.Error
+	switch {
+	case errors.Is(err, sandbox.ErrNone):
+		return &failure{statusUnsafe, err}
+	case errors.As(err, &wrong):
+		return usage(err)
+	}
+	return stageError(err)
 }
 
 // newLog logs in logfmt; on a terminal without the day. slog quotes what a terminal
@@ -53,31 +67,4 @@ func newLog(w io.Writer) *slog.Logger {
 		}
 		return a
 	}}))
-}
-
-// lockState takes the state folder for this process: two services on one record
-// would each send what the other sends.
-func lockState(dir string) (unlock func(), err error) {
-	path := dir + "/watch.lock"
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock the state folder: %w", err)
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		defer f.Close()
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		by, _ := io.ReadAll(io.LimitReader(f, 32))
-		return nil, fmt.Errorf("another bot watch (process %s) serves %s already: end it, or name another folder as state", by, dir)
-	}
-	err = f.Truncate(0)
-	if err == nil {
-		_, err = fmt.Fprint(f, os.Getpid())
-	}
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("write %s: %w", path, err)
-	}
-	return func() { f.Close() }, nil
 }
