@@ -106,8 +106,11 @@ func Read(name string, text []byte, v any) (*Document, error) {
 			fault.Line, fault.Text = pe.Position.Line, pe.Message
 			if hint := twice(string(text), fault.Line, v); hint != "" {
 				fault.Text = hint
-			} else if pe.LastKey != "" {
-				fault.Text += fmt.Sprintf(" (near key %q)", pe.LastKey)
+			} else {
+				if pe.LastKey != "" {
+					fault.Text += fmt.Sprintf(" (near key %q)", pe.LastKey)
+				}
+				fault.Text += advice(pe.Message)
 			}
 		}
 		return nil, Errors{fault}
@@ -116,6 +119,22 @@ func Read(name string, text []byte, v any) (*Document, error) {
 	d := decoder{doc: doc}
 	d.top(data, v)
 	return doc, d.errs.Join(nil)
+}
+
+// advice says what to do about a syntax error that people make often.
+func advice(message string) string {
+	for _, a := range []struct{ part, do string }{
+		{`expected value but found "`, "put text in quotes, and write true and false in small letters"},
+		{"expected '.' or '='", "write KEY = VALUE"},
+		{"invalid escape in string", `write \\ for a backslash, or put the text in 'single quotes'`},
+		{"invalid UTF-8 byte", "save the file as UTF-8"},
+		{"control characters: '0x0d'", "end lines with a line feed"},
+	} {
+		if strings.Contains(message, a.part) {
+			return ": " + a.do
+		}
+	}
+	return ""
 }
 
 // Document says where the keys of a text stand.

@@ -110,7 +110,7 @@ func (d *decoder) value(path []any, data any, rv reflect.Value) {
 	case encoding.TextUnmarshaler:
 		s, ok := data.(string)
 		if !ok {
-			d.mismatch(path, "a string", data)
+			d.mismatch(path, aString, data)
 		} else if err := u.UnmarshalText([]byte(s)); err != nil {
 			d.fault(path, "%v", err)
 		}
@@ -134,14 +134,14 @@ func (d *decoder) value(path []any, data any, rv reflect.Value) {
 	case reflect.Slice:
 		d.array(path, data, rv)
 	case reflect.String:
-		scalar(d, path, data, "a string", rv.SetString)
+		scalar(d, path, data, aString, rv.SetString)
 	case reflect.Bool:
-		scalar(d, path, data, "true or false", rv.SetBool)
+		scalar(d, path, data, truth, rv.SetBool)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		if n, ok := data.(int64); ok && rv.OverflowInt(n) {
 			d.fault(path, "%d is too large", n)
 		} else {
-			scalar(d, path, data, "an integer", rv.SetInt)
+			scalar(d, path, data, anInteger, rv.SetInt)
 		}
 	case reflect.Float64:
 		if n, ok := data.(int64); ok {
@@ -163,9 +163,38 @@ func scalar[T any](d *decoder, path []any, data any, want string, set func(T)) {
 	}
 }
 
+// mismatch tells of a value of another type, and how to write it if it only lacks
+// quotes or brackets, or has some too many.
 func (d *decoder) mismatch(path []any, want string, data any) {
-	d.fault(path, "want %s, is %s", want, kind(data))
+	write := ""
+	switch v := data.(type) {
+	case string:
+		switch {
+		case want == aList:
+			write = fmt.Sprintf("[%q]", v)
+		case want == truth && (v == "true" || v == "false"), want == anInteger && digits(v):
+			write = v
+		}
+	case int64, float64, bool:
+		if want == aString {
+			write = fmt.Sprintf("\"%v\"", v)
+		}
+	}
+	if write != "" {
+		write = ": write " + write
+	}
+	d.fault(path, "want %s, is %s%s", want, kind(data), write)
 }
+
+// Types as messages call them.
+const (
+	aList     = "a list"
+	aString   = "a string"
+	anInteger = "an integer"
+	truth     = "true or false"
+)
+
+func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 func (d *decoder) duration(path []any, data any, rv reflect.Value) {
 	switch v := data.(type) {
@@ -216,10 +245,10 @@ func (d *decoder) array(path []any, data any, rv reflect.Value) {
 			d.fault(path, "want an array of tables: write [[%s]]", dotted(path))
 			return
 		}
-		d.mismatch(path, "a list", data)
+		d.mismatch(path, aList, data)
 		return
 	default:
-		d.mismatch(path, "a list", data)
+		d.mismatch(path, aList, data)
 		return
 	}
 	rv.Set(reflect.MakeSlice(rv.Type(), len(list), len(list)))
@@ -278,7 +307,7 @@ func kind(data any) string {
 	case []map[string]any:
 		return "an array of tables"
 	}
-	return "a list"
+	return aList
 }
 
 // Hint says which of the valid words was probably meant by word, or, if none is

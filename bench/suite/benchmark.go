@@ -20,6 +20,7 @@ func (c *checker) benchmark(i int, b benchmark, f file) {
 		}
 	} else {
 		c.name(at("name"), "name", b.Name)
+		c.braces(at("name"), "name", b.Name)
 	}
 	whose := fmt.Sprintf("benchmark %q: ", b.Name)
 	if bench.Program(b.Run).IsZero() && len(b.Step) == 0 && b.Together == nil && !c.partial {
@@ -47,6 +48,9 @@ func (c *checker) benchmark(i int, b benchmark, f file) {
 		if b.Parse == "" && !slices.Contains(metrics, m) {
 			c.fault(at("metrics", j), "%smetrics: unknown %q (%s)", whose, m, config.Hint(m, metrics))
 		}
+		if slices.Contains(b.Metrics[:j], m) {
+			c.fault(at("metrics", j), "%smetrics has %q twice: remove one", whose, m)
+		}
 	}
 	c.params(at("params"), whose+"params", b.Params)
 	for _, name := range slices.Sorted(maps.Keys(b.Params)) {
@@ -55,6 +59,13 @@ func (c *checker) benchmark(i int, b benchmark, f file) {
 		}
 	}
 	c.placeholders(i, whose, b, f)
+}
+
+// braces refuses a name that looks as if parameters were filled in.
+func (c *checker) braces(at []any, what, name string) {
+	if strings.ContainsAny(name, "{}") {
+		c.fault(at, "%s = %q has braces: leave the parameters out, they are shown behind it, as in sort{n=10}", what, name)
+	}
 }
 
 func (c *checker) params(at []any, what string, params map[string][]value) {
@@ -226,6 +237,7 @@ func (c *checker) steps(i int, whose string, b benchmark) {
 			c.fault(at("name"), "%sthe step %q is there twice: rename one", whose, l.Name)
 		default:
 			c.name(at("name"), whose+"step.name", l.Name)
+			c.braces(at("name"), whose+"step.name", l.Name)
 		}
 		which := fmt.Sprintf("%sstep %q: ", whose, l.Name)
 		if bench.Program(l.Run).IsZero() && !c.partial {
@@ -272,13 +284,9 @@ func (c *checker) named(i int, b benchmark, f file) {
 			c.fault(at, "%sbaseline: %q must be a single program without baseline, parallel and parse", whose, b.Baseline)
 		}
 	}
-	var rows []string
-	for _, l := range b.Step {
-		rows = append(rows, l.Name)
-	}
-	for _, row := range append(rows, b.Together...) {
-		if o := f.find(b.Name + "/" + row); o != nil {
-			c.fault(place("benchmark", i), "%sits row %s/%s has the name of another benchmark: rename one", whose, b.Name, row)
+	for _, o := range f.Benchmark {
+		if o.Name != "" && strings.HasPrefix(b.Name, o.Name+"/") {
+			c.fault(place("benchmark", i, "name"), "%sits name is one for a row of %q (%[2]s/...): rename one", whose, o.Name)
 		}
 	}
 }
@@ -286,7 +294,11 @@ func (c *checker) named(i int, b benchmark, f file) {
 // other finds a benchmark that another names, nil if there is none that fits.
 func (c *checker) other(at []any, what string, b benchmark, name string, f file) *benchmark {
 	o := f.find(name)
-	if o == nil || name == b.Name {
+	if name == b.Name && name != "" {
+		c.fault(at, "%s: %q is this benchmark itself: name another", what, name)
+		return nil
+	}
+	if o == nil {
 		var valid []string
 		for _, x := range f.Benchmark {
 			if x.Name != "" && x.Name != b.Name {
