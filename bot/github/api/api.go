@@ -149,7 +149,7 @@ func (a *API) gateOf(installation int64) *gate {
 
 // app authenticates as the App itself.
 func (a *API) app(g *gate) (*ghinstallation.AppsTransport, error) {
-	t, err := ghinstallation.NewAppsTransport(g, a.cfg.AppID, []byte(a.cfg.Key))
+	t, err := ghinstallation.NewAppsTransport(&clock{g}, a.cfg.AppID, []byte(a.cfg.Key))
 	if err != nil {
 		// What the parser says may quote the key.
 		return nil, errors.New("github: key_file holds no RSA private key in PEM, as the App's page gives it")

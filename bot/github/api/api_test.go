@@ -2,12 +2,9 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -19,6 +16,7 @@ import (
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/google/go-github/v62/github"
 
+	"patchbench/bot/github/githubtest"
 	"patchbench/config/service"
 )
 
@@ -164,6 +162,13 @@ func TestLimits(t *testing.T) {
 		{"no reset", answer(403, `{}`, "X-RateLimit-Remaining", "0"), time.Minute},
 		{"429 alone", answer(429, `<html>`), time.Minute},
 		{"by text", answer(403, `{"message":"You have exceeded a secondary rate limit. Please wait"}`), time.Minute},
+		{"by text, of old", answer(403, `{"message":"You have triggered an abuse detection mechanism."}`), time.Minute},
+		// What GitHub's clock says is told by GitHub's clock: ours may be an hour off.
+		{"a reset, our clock ahead", answer(403, `{}`, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", fmt.Sprint(start.Add(-40*time.Minute).Unix()),
+			"Date", "Mon, 30 Nov 2026 11:00:00 GMT"), 20 * time.Minute},
+		{"a reset, our clock behind", answer(403, `{}`, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", fmt.Sprint(start.Add(80*time.Minute).Unix()),
+			"Date", "Mon, 30 Nov 2026 13:00:00 GMT"), 20 * time.Minute},
+		{"a date, our clock ahead", answer(403, `{}`, "Retry-After", "Mon, 30 Nov 2026 11:03:00 GMT", "Date", "Mon, 30 Nov 2026 11:00:00 GMT"), 3 * time.Minute},
 		{"403 for want of rights", answer(403, `{"message":"Resource not accessible by integration"}`, "X-RateLimit-Remaining", "4999"), 0},
 		{"unwell", answer(503, `{}`, "Retry-After", "90"), 0},
 	} {
@@ -201,6 +206,93 @@ func TestLimits(t *testing.T) {
 				t.Errorf("after it: %v, %d requests", err, through.asked)
 			}
 		})
+	}
+}
+
+// A limit that does not say for how long is waited for longer each time, until
+// something is answered.
+func TestLimitsInARow(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	vague := func() *http.Response { return answer(403, `{"message":"You have exceeded a secondary rate limit."}`) }
+	through := &answers{list: []*http.Response{vague(), vague(), vague(), answer(200, `{}`), vague()}}
+	a, err := New(service.GitHub{Token: token}, Options{Now: func() time.Time { return now }, Transport: through})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 0, time.Minute} {
+		_, _, err := a.self.PullRequests.Get(t.Context(), "o", "r", 1)
+		fault, until := FaultOf(err)
+		if got := until.Sub(now); (fault == Limited) != (want > 0) || want > 0 && got != want {
+			t.Errorf("request %d: fault %v, waits %v, want %v", n, fault, got, want)
+		}
+		now = now.Add(want)
+	}
+}
+
+// An answer that is cut, or larger than any is, is no answer: what it lacks must
+// not be taken for what is not there.
+func TestAnswerCut(t *testing.T) {
+	for name, body := range map[string]io.Reader{
+		"cut":       strings.NewReader(`[{"id":1},{"id":2`),
+		"empty":     strings.NewReader(``),
+		"no JSON":   strings.NewReader(`<html>`),
+		"too large": io.MultiReader(strings.NewReader(`[`), &endless{}),
+	} {
+		res := answer(200, ``)
+		res.Body = io.NopCloser(body)
+		a, err := New(service.GitHub{Token: token}, Options{Transport: &answers{list: []*http.Response{res}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = a.self.PullRequests.List(t.Context(), "o", "r", nil)
+		if fault, _ := FaultOf(err); fault != Temporary {
+			t.Errorf("%s: %v, want a temporary fault", name, err)
+		}
+		if name == "too large" && (err == nil || !strings.Contains(err.Error(), "it has more than 100663296 bytes")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// endless is blanks without an end.
+type endless struct{}
+
+func (*endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = ' '
+	}
+	return len(b), nil
+}
+
+// An App whose machine has a wrong clock is told so.
+func TestClock(t *testing.T) {
+	for _, c := range []struct {
+		off  time.Duration
+		want bool // that it is the clock
+	}{{0, false}, {time.Hour, true}, {-time.Hour, true}} {
+		hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("Date", time.Now().Add(-c.off).UTC().Format(http.TimeFormat))
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"message":"'Expiration time' claim ('exp') must be a numeric timestamp in the future"}`)
+		}))
+		a, err := New(service.GitHub{AppID: 1, BaseURL: hub.URL, Key: githubtest.AppKey()}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = a.Repo(t.Context(), "o/r")
+		var clock *ClockError
+		if fault, _ := FaultOf(err); fault != Denied || errors.As(err, &clock) != c.want {
+			t.Errorf("%v: %v, fault %v", c.off, err, fault)
+		}
+		if clock != nil && (clock.Off > 0) != (c.off > 0) {
+			t.Errorf("%v: off by %v", c.off, clock.Off)
+		}
+		hub.Close()
+	}
+	for off, want := range map[time.Duration]string{time.Hour: "1h0m0s ahead of", -10 * time.Minute: "10m0s behind"} {
+		if got := (&ClockError{off}).Error(); !strings.Contains(got, want) {
+			t.Errorf("%q, want %q in it", got, want)
+		}
 	}
 }
 
@@ -249,10 +341,6 @@ func TestSilence(t *testing.T) {
 // A limit is the installation's: it holds for each of its repositories, and
 // after one of them is forgotten.
 func TestLimitOfInstallation(t *testing.T) {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
 	asked := 0
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch path := req.URL.Path; {
@@ -268,8 +356,7 @@ func TestLimitOfInstallation(t *testing.T) {
 		}
 	}))
 	defer hub.Close()
-	a, err := New(service.GitHub{AppID: 1, BaseURL: hub.URL, Key: service.Secret(pem.EncodeToMemory(
-		&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))}, Options{})
+	a, err := New(service.GitHub{AppID: 1, BaseURL: hub.URL, Key: githubtest.AppKey()}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

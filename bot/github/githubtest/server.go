@@ -226,6 +226,7 @@ func (s *Server) fail(w http.ResponseWriter, f *Fault) {
 	if f.HangUp {
 		panic(http.ErrAbortHandler)
 	}
+	w.Header().Set("Date", s.now.UTC().Format(http.TimeFormat))
 	for k, v := range f.Header {
 		w.Header().Set(k, v)
 	}
