@@ -40,6 +40,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -229,6 +230,14 @@ func (versionCommand) Run(t *terminal) error {
 
 // printable escapes what a terminal would obey in text from outside.
 func printable(s string) string { return report.Escape(s) }
+
+// writeJSON writes what scripts read.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
 
 // stateDir is where a user's programs keep their state.
 func stateDir() (string, error) {
