@@ -23,7 +23,8 @@ var layer = map[string]int{
 	"bench/sandbox/perf":         0, // what the processor counts
 	"bench/sandbox/sweep":        0, // what it leaves
 	"bench/sandbox/runner":       1, // the part of bench/sandbox inside the box
-	"bench/sandbox/cgroup":       0,
+	"bench/sandbox/claim":        0, // folders that are a process's own
+	"bench/sandbox/cgroup":       1,
 	"bench/sandbox/seccomp":      0, // the calls refused inside the box
 	"bench/sandbox/probe":        3, // the program of the self-test
 	"bench/sandbox":              5,

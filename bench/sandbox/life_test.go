@@ -145,9 +145,9 @@ func TestClose(t *testing.T) {
 		if _, err := r.Do(context.Background(), Command{Args: []string{"true"}}); !errors.Is(err, errClosed) {
 			t.Errorf("a run in a closed box: %v", err)
 		}
-		if tmp != "" {
-			if _, err := os.Lstat(tmp); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("%s is left: %v", tmp, err)
+		if tmp != nil {
+			if _, err := os.Lstat(tmp.Name()); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s is left: %v", tmp.Name(), err)
 			}
 		}
 	})

@@ -57,6 +57,7 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 	}
 	s.exe = f
 	s.findTools()
+	sweepTemp()
 	if o.Unsafe {
 		return s, nil
 	}
@@ -180,11 +181,12 @@ func (s *Sandbox) Close() error {
 func (s *Sandbox) selfTest(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	dir, err := tempDir("patchbench-")
+	dir, err := tempDir()
 	if err != nil {
 		return fmt.Errorf("sandbox: prepare the self-test: %w", err)
 	}
-	bait, err := probe.Lay(dir)
+	defer dir.Close()
+	bait, err := probe.Lay(dir.Name())
 	if err != nil {
 		return fmt.Errorf("sandbox: prepare the self-test: %w", err)
 	}

@@ -22,7 +22,6 @@ import (
 	"patchbench/bench/sandbox/mark"
 	"patchbench/bench/sandbox/output"
 	"patchbench/bench/sandbox/runner"
-	"patchbench/bench/sandbox/sweep"
 )
 
 const (
@@ -35,9 +34,9 @@ const (
 // Runner is a started box with the runner in it. Commands run one at a time, in
 // the order of the calls.
 type Runner struct {
-	mounts []Mount // unsafe mode: how paths inside map to the host
-	tmp    string  // unsafe mode: the folder that stands for /tmp
-	mark   uint64  // of all that it starts
+	mounts []Mount  // unsafe mode: how paths inside map to the host
+	tmp    *os.File // unsafe mode: the folder that stands for /tmp
+	mark   uint64   // of all that it starts
 
 	group *cgroup.Group // nil where there are rlimits only
 	// memory and processes are the group's bounds, in words.
@@ -77,11 +76,10 @@ func (s *Sandbox) Start(ctx context.Context, b Box) (*Runner, error) {
 		set.Empty = append(set.Empty, "/dev/mqueue")
 	}
 	if s.opts.Unsafe {
-		dir, err := tempDir("patchbench-tmp-")
-		if err != nil {
+		if r.tmp, err = tempDir(); err != nil {
 			return nil, fmt.Errorf("start runner: %w", err)
 		}
-		r.tmp = dir
+		dir := r.tmp.Name()
 		r.mounts = append([]Mount{{Host: dir, Inside: "/tmp"}}, b.Mounts...)
 		set.Tmp, set.Empty = dir, []string{dir}
 	}
@@ -444,14 +442,12 @@ func (r *Runner) removeTraces() error {
 			return err
 		}
 	}
-	if r.tmp == "" {
+	if r.tmp == nil {
 		return nil
 	}
-	if err := sweep.Empty(r.tmp, 0o700); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove %s: %w", r.tmp, err)
-	}
-	if err := os.Remove(r.tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	defer r.tmp.Close()
+	if err := removeTemp(r.tmp.Name()); err != nil {
+		return fmt.Errorf("remove %s: %w", r.tmp.Name(), err)
 	}
 	return nil
 }

@@ -32,6 +32,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"patchbench/bench/sandbox/claim"
 )
 
 // prefix begins the names of all folders made here.
@@ -335,57 +337,11 @@ func members(dir string) []int {
 	return pids
 }
 
-// claim makes a folder for this process's groups, locks it, and removes those
-// whose lock is free.
-func claim(parent string) (*os.File, error) {
-	sweep(parent)
-	for range 10 {
-		dir, err := os.MkdirTemp(parent, prefix)
-		if err != nil {
-			return nil, err
-		}
-		f, err := lock(dir)
-		if err == nil {
-			return f, nil
-		}
-		// Another process took it for a left-over one between the two calls.
-		_ = unix.Rmdir(dir)
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-	}
-	return nil, fmt.Errorf("make a cgroup below %s: other processes remove it again and again", parent)
-}
-
-// lock opens a folder that nobody else has locked, and that is still there.
-func lock(dir string) (*os.File, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
-	}
-	if _, err := os.Lstat(dir); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-// sweep removes the groups of processes that have ended.
-func sweep(parent string) {
-	dirs, _ := filepath.Glob(filepath.Join(parent, prefix+"*")) // a constant pattern and a path of ours
-	for _, dir := range dirs {
-		f, err := lock(dir)
-		if err != nil {
-			continue // in use, or swept by another
-		}
-		// What cannot be removed now is left to the next one.
-		_ = remove(dir)
-		f.Close()
-	}
+// folder removes what processes that have ended left below parent, and makes a folder
+// for this process's groups.
+func folder(parent string) (*os.File, error) {
+	claim.Sweep(parent, prefix, remove)
+	return claim.New(parent, prefix)
 }
 
 // write sets a file of a group.

@@ -158,7 +158,7 @@ func TestRemove(t *testing.T) {
 // TestSweep leaves a folder as a process does that was killed.
 func TestSweep(t *testing.T) {
 	h := find(t)
-	lock, err := claim(filepath.Dir(h.folders[0].Name()))
+	lock, err := folder(filepath.Dir(h.folders[0].Name()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func find1(memory, pids string) (*Host, error) {
 	}
 	h := &Host{version: 1}
 	for _, parent := range []string{climb(memory, "memory.limit_in_bytes"), climb(pids, "pids.max")} {
-		f, err := claim(parent)
+		f, err := folder(parent)
 		if err != nil {
 			h.Close()
 			return nil, fmt.Errorf("cgroup v1: %w; only root may make groups there", err)

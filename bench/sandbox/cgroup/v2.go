@@ -33,7 +33,7 @@ func find2(own string) (*Host, error) {
 	}
 	if delegated(own) {
 		if err := moveDown(own); err == nil {
-			if f, err := claim2(own); err == nil {
+			if f, err := folder2(own); err == nil {
 				return &Host{version: 2, folders: []*os.File{f}}, nil
 			}
 		}
@@ -45,7 +45,7 @@ func find2(own string) (*Host, error) {
 		if !hasBoth(dir, "cgroup.subtree_control") || unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) != nil {
 			continue
 		}
-		f, err := claim2(dir)
+		f, err := folder2(dir)
 		if err == nil {
 			return &Host{version: 2, folders: []*os.File{f}}, nil
 		}
@@ -54,9 +54,9 @@ func find2(own string) (*Host, error) {
 	return nil, fmt.Errorf("cgroup v2: make groups at %s: %w; %s", own, refused, howToDelegate)
 }
 
-// claim2 is claim for a folder with bounded groups below it.
-func claim2(parent string) (*os.File, error) {
-	f, err := claim(parent)
+// folder2 is folder for one with bounded groups below it.
+func folder2(parent string) (*os.File, error) {
+	f, err := folder(parent)
 	if err != nil {
 		return nil, err
 	}
