@@ -211,6 +211,17 @@ func (s *Store) letter(ctx context.Context, what, where string, args ...any) (*L
 	return l, nil
 }
 
+// Answered gives the Message-ID of the letter, not of this outbox, that is known to
+// answer the mail with this id; "" for none. Both stand without <>.
+func (s *Store) Answered(ctx context.Context, id string) (string, error) {
+	return s.Value(ctx, "letter:answered:"+id)
+}
+
+// SetAnswered keeps that a letter which is not of this outbox answers a mail.
+func (s *Store) SetAnswered(ctx context.Context, id, by string) error {
+	return s.SetValue(ctx, "letter:answered:"+id, by)
+}
+
 // NextLetter gives a queued letter that is due and marks it as being sent, its
 // Attempts one higher; nil if there is none. The sender then owes a Settle.
 func (s *Store) NextLetter(ctx context.Context, now time.Time) (*Letter, error) {

@@ -22,6 +22,11 @@ import (
 // markField is the field by which own mail is known.
 const markField = "X-Patchbench"
 
+const (
+	idPrefix = "patchbench." // of Message-IDs
+	keyBytes = 20            // of what keyed gives
+)
+
 // Bounds on what others have written.
 const (
 	maxSubject    = 400 // bytes of a subject
@@ -35,30 +40,12 @@ const (
 func keyed(secret []byte, purpose, text string) string {
 	h := hmac.New(sha256.New, secret)
 	h.Write([]byte(purpose + "\x00" + text))
-	return hex.EncodeToString(h.Sum(nil)[:20])
+	return hex.EncodeToString(h.Sum(nil)[:keyBytes])
 }
 
 func messageID(o Options) string {
 	_, domain, _ := strings.Cut(strings.ToLower(o.From.Email), "@")
-	return "patchbench." + keyed(o.Secret, "message-id", o.Key) + "@" + domain
-}
-
-// Ours says that a message is the bot's own: it carries the mark that only the
-// holder of secret can make, or it comes from the address from, with +anything in it
-// too.
-func Ours(m *mbox.Message, secret []byte, from string) bool {
-	if a := mbox.ParseAddress(from); a.Email != "" && strings.EqualFold(untagged(m.From.Email), untagged(a.Email)) {
-		return true
-	}
-	want := keyed(secret, "mark", m.ID)
-	return len(secret) > 0 && m.ID != "" && hmac.Equal([]byte(m.Header(markField)), []byte(want))
-}
-
-// untagged is an address without what stands behind a + in its local part.
-func untagged(address string) string {
-	local, domain, _ := strings.Cut(address, "@")
-	local, _, _ = strings.Cut(local, "+")
-	return local + "@" + domain
+	return idPrefix + keyed(o.Secret, "message-id", o.Key) + "@" + domain
 }
 
 // header gives the fields of a letter in their order.

@@ -382,6 +382,52 @@ func TestOurs(t *testing.T) {
 	}
 }
 
+// A letter of any bot under the address is known, and what it answers; nothing else is.
+func TestUnder(t *testing.T) {
+	e := cases.All["nothing-found"]().Evaluation
+	o := options()
+	o.Secret = []byte("of another bot")
+	l, err := Compose(e, nil, payload(e), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := string(l.Body)
+	const answers = "20261129.kit@example.org"
+	with := func(old, new string) string {
+		if !strings.Contains(sent, old) {
+			t.Fatalf("no %q in the letter", old)
+		}
+		return strings.Replace(sent, old, new, 1)
+	}
+	from := "From: Patchbench <bench@example.org>\r\n"
+	for name, c := range map[string]struct {
+		m, want string
+	}{
+		"as sent":                  {sent, answers},
+		"munged by the list":       {with(from, "From: Patchbench via kit <kit@lists.example.org>\r\nReply-To: Patchbench <bench@example.org>\r\n"), answers},
+		"of another address":       {with(from, "From: Patchbench <other@example.org>\r\n"), ""},
+		"without the mark":         {with("X-Patchbench: ", "X-Other: "), ""},
+		"a mark of another form":   {with("X-Patchbench: ", "X-Patchbench: no"), ""},
+		"an id of another form":    {with("<patchbench.", "<patchbench.z"), ""},
+		"an id of another domain":  {with("Message-ID: <"+l.MessageID, "Message-ID: <"+l.MessageID+".test"), ""},
+		"no answer":                {with("In-Reply-To: ", "X-Other: "), ""},
+		"a mail of the bot's host": {"From: bench@example.org\r\nMessage-ID: <x@example.org>\r\nIn-Reply-To: <" + answers + ">\r\n\r\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := mbox.ParseMessage([]byte(c.m), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := Under(m, bot.String()); got != c.want || ok != (c.want != "") {
+				t.Errorf("answers %q, %v, want %q", got, ok, c.want)
+			}
+			if _, ok := Under(m, ""); ok {
+				t.Error("without an address it is under it")
+			}
+		})
+	}
+}
+
 func TestLongest(t *testing.T) {
 	e := cases.All["largest"]().Evaluation
 	e.Warnings, e.Unsafe = nil, false

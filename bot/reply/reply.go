@@ -16,7 +16,8 @@
 // No mail is sent twice: a letter that was in `sending` when the program died is
 // treated as unknown; a recipient who has it is never tried again; and before a
 // letter is sent it is looked for, since a restored backup or another bot may
-// have sent it. That a mail is not in the mailbox counts only when an earlier one
+// have sent it. Another bot under the same address, with a record of its own, is
+// found out by its letter in the thread, and this one's is held. That a mail is not in the mailbox counts only when an earlier one
 // came back through the same list: some lists give nobody his own mail. What
 // cannot be known is held.
 package reply
@@ -212,6 +213,12 @@ func (s *Sender) next(ctx context.Context) (bool, error) {
 			l.State, l.Next, l.Reason = store.LetterQueued, now.Add(min(backOff(l.Attempts), 15*time.Minute)), "waits until the mailbox can be asked whether it was sent already"
 			return true, s.settle(ctx, l)
 		}
+	}
+	if done, err := s.answered(ctx, l); err != nil {
+		return false, err
+	} else if done {
+		log.Warn("letter", "state", l.State, "reason", l.Reason)
+		return true, s.settle(ctx, l)
 	}
 	if why := withheld(cfg, l); why != "" {
 		l.State, l.Reason = store.LetterHeld, why

@@ -323,7 +323,8 @@ func (w *Watcher) tasks(ctx context.Context, keys []string) ([]store.Task, error
 }
 
 // limit holds or drops a task when enough was done for its author or in its
-// thread, or when somebody said that the thread is to be left alone.
+// thread, when somebody said that the thread is to be left alone, or when it is
+// answered already.
 func (w *Watcher) limit(ctx context.Context, cfg *service.Config, t *store.Task, replaces []int, i int, f *facts, of standing, now time.Time) error {
 	ignored, answers, err := w.thread(ctx, replaces, i, references(f.head))
 	switch {
@@ -334,6 +335,15 @@ func (w *Watcher) limit(ctx context.Context, cfg *service.Config, t *store.Task,
 		return nil
 	case cfg.Policy.ThreadCap > 0 && answers >= cfg.Policy.ThreadCap:
 		t.State, t.Reason = store.Ignored, fmt.Sprintf("%d answers in this thread already", answers)
+		return nil
+	}
+	by, err := w.st.Answered(ctx, f.head.ID)
+	if err != nil {
+		return err
+	}
+	if by != "" {
+		// Anybody may have written that: it is not dropped.
+		t.State, t.Reason = store.Held, "answered already under the bot's address, by "+quoted(by)
 		return nil
 	}
 	if n := cfg.Policy.PerAuthorDay; n > 0 && t.State == store.Queued {

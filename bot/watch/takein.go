@@ -118,7 +118,10 @@ func (w *Watcher) take(ctx context.Context, mail *store.Mail) (orders bool, err 
 	}
 	if w.own(m) {
 		count(func(c *Counts) *int64 { return &c.Own })
-		return false, nil
+		if !fresh {
+			return false, nil
+		}
+		return false, w.twin(ctx, m)
 	}
 	if id, why := sender.Bounce(m); id != "" {
 		return false, w.bounced(ctx, id, why, fresh)
@@ -180,13 +183,33 @@ func (w *Watcher) add(m *mbox.Message) (err error) {
 	return w.collector.Add(m)
 }
 
-// own says that a mail is the bot's.
+// own says that a mail is the bot's, or of another bot under its address.
 func (w *Watcher) own(m *mbox.Message) bool {
-	from := ""
+	_, under := letter.Under(m, w.from())
+	return under || letter.Ours(m, w.o.Secret, w.from())
+}
+
+// from is the bot's address.
+func (w *Watcher) from() string {
 	if smtp := w.cfg().SMTP; smtp != nil {
-		from = smtp.From.Email
+		return smtp.From.Email
 	}
-	return letter.Ours(m, w.o.Secret, from)
+	return ""
+}
+
+// twin keeps that another bot under the same address, or this one before its record
+// was lost, has answered a mail: what it wrote is not in this outbox.
+func (w *Watcher) twin(ctx context.Context, m *mbox.Message) error {
+	id, ok := letter.Under(m, w.from())
+	if !ok {
+		return nil
+	}
+	if _, err := w.st.LetterByMessageID(ctx, m.ID); !errors.Is(err, store.ErrNoLetter) {
+		return err
+	}
+	w.count(func(c *Counts) *int64 { return &c.Twins })
+	w.o.Log.Warn("a letter under the bot's address is none of its own: does another bot read the same lists?", "message_id", m.ID, "answers", id)
+	return w.st.SetAnswered(ctx, id, m.ID)
 }
 
 // bounced marks an own letter that came back.

@@ -97,6 +97,7 @@ type Watcher struct {
 type Counts struct {
 	Mails      int64 // taken, those below among them
 	Own        int64 // the bot's
+	Twins      int64 // those of them that another bot under the same address wrote
 	Bounces    int64 // of the bot's letters
 	Collisions int64 // with another mail's Message-ID
 	Unreadable int64
@@ -107,7 +108,7 @@ type Counts struct {
 // Outcomes names the numbers, but for Mails, for monitoring.
 func (c Counts) Outcomes() map[string]int64 {
 	return map[string]int64{
-		"own": c.Own, "bounce": c.Bounces, "collision": c.Collisions, "unreadable": c.Unreadable, "refused command": c.Refused, "decision": c.Decisions,
+		"own": c.Own, "another bot's": c.Twins, "bounce": c.Bounces, "collision": c.Collisions, "unreadable": c.Unreadable, "refused command": c.Refused, "decision": c.Decisions,
 	}
 }
 
