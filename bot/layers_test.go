@@ -92,6 +92,7 @@ var layer = map[string]int{
 	"bot/check":                  45,
 	"bot/check/parts":            55, // of the service, each tried by its own code
 	"bot/input":                  41,
+	"bot/samples":                41,
 	"bot/listing":                41,
 	"bot/starter":                45,
 	"bot/progress":               45,

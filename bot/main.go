@@ -239,6 +239,14 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
+// orEmpty is a list that is written as [] if there is none.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
 // stateDir is where a user's programs keep their state.
 func stateDir() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
