@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -78,12 +79,8 @@ const maxPages = 30
 // labelled tells who put the label on last, and when, and when the base branch
 // became another one; zero if that is not known.
 func (c *Client) labelled(ctx context.Context, p *pull) (who string, at, rebased time.Time, err error) {
-	opts := &github.ListOptions{PerPage: 100}
-	for range maxPages {
-		events, res, err := p.client.Issues.ListIssueEvents(ctx, p.client.Owner, p.client.Name, p.GetNumber(), opts)
-		if err != nil {
-			return "", at, rebased, fmt.Errorf("list the events of pull request %s: %w", p.ref(), err)
-		}
+	// The newest are on the last page. What came before the label does not matter.
+	scan := func(events []*github.IssueEvent) {
 		for _, e := range events {
 			switch when := e.GetCreatedAt().Time; e.GetEvent() {
 			case "labeled":
@@ -96,10 +93,27 @@ func (c *Client) labelled(ctx context.Context, p *pull) (who string, at, rebased
 				}
 			}
 		}
-		if res.NextPage == 0 {
-			break
+	}
+	list := func(page int) ([]*github.IssueEvent, *github.Response, error) {
+		events, res, err := p.client.Issues.ListIssueEvents(ctx, p.client.Owner, p.client.Name, p.GetNumber(), &github.ListOptions{Page: page, PerPage: 100})
+		if err != nil {
+			err = fmt.Errorf("list the events of pull request %s: %w", p.ref(), err)
 		}
-		opts.Page = res.NextPage
+		return events, res, err
+	}
+	first, res, err := list(1)
+	if err != nil {
+		return "", at, rebased, err
+	}
+	for page := res.LastPage; page > max(1, res.LastPage-maxPages) && at.IsZero(); page-- {
+		events, _, err := list(page)
+		if err != nil {
+			return "", at, rebased, err
+		}
+		scan(events)
+	}
+	if at.IsZero() {
+		scan(first)
 	}
 	return who, at, rebased, nil
 }
@@ -136,19 +150,50 @@ func (c *Client) refuse(repo, login string) {
 	c.refused[repo+" "+login] = now
 }
 
-// mayWrite asks GitHub whether somebody has write access.
-func (c *Client) mayWrite(ctx context.Context, p *pull, login string) (bool, error) {
-	if !hint.IsLogin(login) {
+// may says whether what somebody asks for is to be done: he has write access, and
+// it was not done before.
+func (c *Client) may(ctx context.Context, h hint.Hint) (bool, error) {
+	if h.Kind == hint.Commanded {
+		if was, err := c.st.Value(ctx, outcome(h)); err != nil || was != "" {
+			return false, err
+		}
+	}
+	known := c.wasRefused(h)
+	if !known {
+		if may, err := c.mayWrite(ctx, h); err != nil || may {
+			return may, err
+		}
+		c.refuse(h.Repo, h.Login)
+	}
+	c.o.Log.Info("github: command of somebody without write access", "pull", api.Ref(h.Repo, h.Number), "login", h.Login)
+	if known || h.Kind != hint.Commanded {
 		return false, nil
 	}
-	level, _, err := p.client.Repositories.GetPermissionLevel(ctx, p.client.Owner, p.client.Name, login)
-	if fault, _ := api.FaultOf(err); err != nil && fault != api.Missing {
-		return false, fmt.Errorf("ask for the rights of %s on %s: %w", login, p.repo, err)
+	return false, c.st.SetValue(ctx, outcome(h), "refused")
+}
+
+// mayWrite asks GitHub whether somebody has write access.
+func (c *Client) mayWrite(ctx context.Context, h hint.Hint) (bool, error) {
+	a, g, err := c.access.API()
+	if err != nil {
+		return false, err
 	}
-	// Nobody is told of who is not there.
-	may := err == nil && (level.GetPermission() == "write" || level.GetPermission() == "admin")
-	if !may {
-		c.refuse(p.repo, login)
+	name, _, ours := api.Find(g, h.Repo)
+	if !ours || !hint.IsLogin(h.Login) {
+		return false, nil
 	}
-	return may, nil
+	r, err := a.Repo(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	level, _, err := r.Repositories.GetPermissionLevel(ctx, r.Owner, r.Name, h.Login)
+	if fault, _ := api.FaultOf(err); fault == api.Missing {
+		return false, nil // nobody is told of who is not there
+	} else if err == nil && level.GetPermission() == "" {
+		err = errors.New("the answer says nothing")
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask for the rights of %s on %s: %w", h.Login, name, err)
+	}
+	return level.GetPermission() == "write" || level.GetPermission() == "admin", nil
 }

@@ -112,7 +112,8 @@ func TestConversation(t *testing.T) {
 		{name: "too many", faults: []githubtest.Fault{{Status: 429, Header: limit}, {Method: "PATCH", Status: 429, Header: limit}, {Path: "check-runs", Status: 429}}},
 		{name: "limit used up", faults: []githubtest.Fault{{Status: 403, Header: used}, {Method: "POST", Status: 403, Header: used}}},
 		{name: "limit by text", faults: []githubtest.Fault{{Status: 403, Body: `{"message":"You have exceeded a secondary rate limit."}`}}},
-		{name: "no JSON", faults: []githubtest.Fault{{Status: 200, Body: "<html>"}, {Path: "/comments", Status: 502, Body: "<html>"}}},
+		{name: "no JSON", faults: []githubtest.Fault{{Status: 200, Body: "<html>"}, {Path: "/comments", Status: 502, Body: "<html>"},
+			{Method: "POST", Path: "/comments", Status: 201, Body: `{"id": 7, "bo`, After: true}, {Path: "check-runs", Status: 200, Body: `{"total_count": 1, "che`}}},
 		{name: "tokens revoked", other: func(w *world) { w.hub.Revoke() }},
 		{name: "restarts", other: func(w *world) { w.restart() }},
 		{name: "comment deleted", other: func(w *world) {

@@ -58,9 +58,11 @@ func isLive(s store.State) bool { return s == store.Held || s == store.Queued ||
 
 // handle does what a hint asks for.
 func (c *Client) handle(ctx context.Context, h hint.Hint) error {
-	if h.Login != "" && c.wasRefused(h) {
-		c.o.Log.Info("github: command of somebody without write access", "pull", api.Ref(h.Repo, h.Number), "login", h.Login)
-		return nil
+	// Who asks is looked at first: anybody may comment, anywhere and often.
+	if h.Kind != hint.Changed {
+		if may, err := c.may(ctx, h); err != nil || !may {
+			return err
+		}
 	}
 	p, err := c.pull(ctx, h)
 	if err != nil || p == nil {
@@ -265,44 +267,28 @@ func (c *Client) decide(ctx context.Context, p *pull, r run) error {
 	return nil
 }
 
-// command does what somebody wrote, if he may.
-func (c *Client) command(ctx context.Context, p *pull, h hint.Hint) error {
-	// What became of a command is kept, as the task that it made may be
-	// superseded when it comes again.
-	done := "github:command:" + p.repo + ":" + h.ID
-	if was, err := c.st.Value(ctx, done); err != nil || was != "" {
-		return err
-	}
-	may, err := c.mayWrite(ctx, p, h.Login)
-	if err != nil {
-		return err
-	}
-	outcome := "refused"
-	switch {
-	case !may:
-		c.o.Log.Info("github: command of somebody without write access", "pull", p.ref(), "login", h.Login)
-	case h.Command.Stop:
-		outcome = "done"
+// command does what somebody wrote who may.
+func (c *Client) command(ctx context.Context, p *pull, h hint.Hint) (err error) {
+	if h.Command.Stop {
 		err = c.end(ctx, p, store.Stopped, "stopped by "+h.Login)
-	default:
-		outcome = "done"
+	} else {
 		err = c.ask(ctx, p, h, "c"+h.ID)
 	}
 	if err != nil {
 		return err
 	}
-	return c.st.SetValue(ctx, done, outcome)
+	return c.st.SetValue(ctx, outcome(h), "done")
 }
+
+// outcome is the name of what became of a command, which is kept, as the task that
+// it made may be superseded when it comes again.
+func outcome(h hint.Hint) string { return "github:command:" + h.Repo + ":" + h.ID }
 
 // rerun runs the head again for somebody who may ask for that.
 func (c *Client) rerun(ctx context.Context, p *pull, h hint.Hint) error {
 	if h.Head != p.head() {
 		c.o.Log.Info("github: asked to run a commit that is not the head", "pull", p.ref(), "commit", h.Head)
 		return nil
-	}
-	may, err := c.mayWrite(ctx, p, h.Login)
-	if err != nil || !may {
-		return err
 	}
 	return c.ask(ctx, p, h, "r"+h.ID)
 }

@@ -310,6 +310,9 @@ func TestRerequest(t *testing.T) {
 			w.wantStates("done queued")
 			w.wantChecks(head, "completed failure, queued")
 			w.evaluate("one-improvement")
+			// The same once more, under another id, which nobody has signed.
+			w.event("check_run", p.Rerequested("maintainer", run))
+			w.wantStates("done done")
 			w.wantChecks(head, "completed failure, completed success")
 			w.says(p, "**Better.**", "Earlier:", "worse")
 
@@ -408,6 +411,62 @@ func TestFloodOfCommands(t *testing.T) {
 	w.repo.Allow("stranger", "write")
 	w.event("issue_comment", p.Said(p.Say("stranger", "/bench stop")))
 	w.wantStates("stopped")
+}
+
+// Commands at issues, which are no pull requests, cost who may not write as little,
+// and one of somebody who may holds nobody up.
+func TestFloodAtIssues(t *testing.T) {
+	w := newWorld(t)
+	p := w.repo.Open("author", "title", w.line("a", 1))
+	at := func(login string, number int) any {
+		e := p.Said(p.Say(login, "/bench")).(map[string]any)
+		e["issue"] = map[string]any{"number": number, "pull_request": map[string]any{"url": "x"}}
+		return e
+	}
+	w.hub.Requests()
+	for i := range 60 {
+		if status := w.post("issue_comment", fmt.Sprint("flood-", i), at("stranger", 100+i)); status != 202 {
+			t.Fatal(status)
+		}
+	}
+	w.settle()
+	if got := w.hub.Requests(); len(got) > 5 {
+		t.Errorf("%d requests for 60 comments of a stranger: %q", len(got), got)
+	}
+	w.event("issue_comment", at("maintainer", 500))
+	w.event("issue_comment", p.Said(p.Say("maintainer", "/bench")))
+	w.wantStates("queued")
+}
+
+// A label is found behind any number of events before it.
+func TestManyEvents(t *testing.T) {
+	w := newWorld(t)
+	p := w.repo.Open("author", "title", w.line("a", 1))
+	for range 3200 {
+		p.Label("maintainer", "other")
+	}
+	p.Label("maintainer", "bench")
+	w.hub.Requests()
+	w.event("pull_request", p.Changed("labeled"))
+	w.wantStates("queued")
+	events := 0
+	for _, r := range w.hub.Requests() {
+		if strings.HasSuffix(r, "/events") {
+			events++
+		}
+	}
+	if events == 0 || events > 4 {
+		t.Errorf("%d requests for 3,201 events, want those for the first and the last page", events)
+	}
+}
+
+// An answer without the right is none: the command waits for a better one.
+func TestRightsUnsaid(t *testing.T) {
+	w := newWorld(t)
+	p := w.repo.Open("author", "title", w.line("a", 1))
+	w.hub.Fail(githubtest.Fault{Path: "/permission", Status: 200, Body: `{}`}, githubtest.Fault{Path: "/permission", Status: 200, Body: `{"permission":"wri`})
+	w.event("issue_comment", p.Said(p.Say("maintainer", "/bench")))
+	w.wantStates("queued")
 }
 
 // A command is found in a restart's midst too: its task is made once.

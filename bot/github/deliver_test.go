@@ -73,7 +73,7 @@ func TestSecondComment(t *testing.T) {
 // More comments than a page before ours: it is found, not made again.
 func TestCommentFarBack(t *testing.T) {
 	w, p := started(t)
-	for i := range 230 {
+	for i := range 3100 {
 		p.Say("author", fmt.Sprint(i))
 	}
 	n, err := w.st.NextNotice(t.Context(), w.hub.Now())
@@ -294,14 +294,4 @@ func TestLimitHolds(t *testing.T) {
 	}
 	w.settle()
 	w.says(p, "**Queued.**")
-}
-
-// An evaluation without a sandbox is not told to anybody.
-func TestRenderUnsafe(t *testing.T) {
-	w := newWorld(t)
-	e := cases.All["one-improvement"]().Evaluation
-	e.Unsafe = true
-	if n, err := w.c.Render(e, store.PullPayload{Repo: "kit/kit", Number: 1}); err == nil {
-		t.Errorf("%+v", n)
-	}
 }

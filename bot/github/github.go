@@ -100,7 +100,7 @@ func New(cfg func() *service.Config, st *store.Store, o Options) (*Client, error
 		access: access, st: st, o: o, queue: hint.NewQueue(st), wake: make(chan struct{}, 1), refused: map[string]time.Time{},
 		Fetcher: fetch.New(access), Board: notice.New(access, st, o.Now),
 	}
-	c.Intake = intake.New(access, st, c.queue, intake.Options{Now: o.Now, Log: o.Log, Woken: func() {
+	c.Intake = intake.New(access, st, c.queue, intake.Options{Log: o.Log, Woken: func() {
 		select {
 		case c.wake <- struct{}{}:
 		default:

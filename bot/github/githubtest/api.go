@@ -18,6 +18,7 @@ import (
 type page struct {
 	items []any
 	more  bool
+	last  int // number of the last one
 }
 
 func (p page) MarshalJSON() ([]byte, error) {
@@ -38,7 +39,7 @@ func cut(req *http.Request, all []any) page {
 	n, _ := strconv.Atoi(q.Get("page"))
 	from := min((max(n, 1)-1)*size, len(all))
 	to := min(from+size, len(all))
-	return page{all[from:to], to < len(all)}
+	return page{all[from:to], to < len(all), (len(all) + size - 1) / size}
 }
 
 // routes are what the API can do; {} is one part of a path.

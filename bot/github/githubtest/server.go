@@ -206,7 +206,10 @@ func (s *Server) links(w http.ResponseWriter, req *http.Request, answer any) {
 	n, _ := strconv.Atoi(q.Get("page"))
 	q.Set("page", strconv.Itoa(max(n, 1)+1))
 	u.RawQuery = q.Encode()
-	w.Header().Set("Link", fmt.Sprintf(`<%s%s>; rel="next"`, s.URL, u.String()))
+	next := u.String()
+	q.Set("page", strconv.Itoa(list.last))
+	u.RawQuery = q.Encode()
+	w.Header().Set("Link", fmt.Sprintf(`<%s%s>; rel="next", <%s%s>; rel="last"`, s.URL, next, s.URL, u.String()))
 }
 
 func (s *Server) fault(method, path string) *Fault {

@@ -21,15 +21,23 @@ const (
 )
 
 // Parse finds the first command in a comment's Markdown: a line that
-// begins with /bench, outside of code blocks. Quoted lines begin with > and are
-// none. A line whose arguments cannot be names of benchmarks is no command.
+// begins with /bench, outside of code blocks and of what <!-- --> hides: whoever
+// writes a command sees it. Quoted lines begin with > and are none. A line whose
+// arguments cannot be names of benchmarks is no command.
 func Parse(body string) (Command, bool) {
 	if len(body) > maxComment {
 		body = body[:maxComment]
 	}
-	fence := "" // that ends the code block we are in
-	for line := range strings.Lines(body) {
-		line = strings.TrimRight(line, "\r\n")
+	fence := ""     // that ends the code block we are in
+	hidden := false // we are in a comment of HTML
+	for rest := body; rest != ""; {
+		line, after, _ := strings.Cut(rest, "\n")
+		rest = after
+		line = strings.TrimRight(line, "\r")
+		if hidden {
+			hidden = !strings.Contains(line, "-->")
+			continue
+		}
 		inner := strings.TrimLeft(line, " ")
 		if indent := len(line) - len(inner); indent <= 3 {
 			mark := inner[:len(inner)-len(strings.TrimLeft(inner, inner[:min(1, len(inner))]))]
@@ -48,11 +56,16 @@ func Parse(body string) (Command, bool) {
 		if fence != "" {
 			continue
 		}
-		rest, ok := strings.CutPrefix(line, word)
-		if !ok || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+		if i := strings.LastIndex(line, "<!--"); i >= 0 && !strings.Contains(line[i:], "-->") {
+			// At the beginning of a line one hides all that follows, else what ends.
+			hidden = strings.HasPrefix(inner, "<!--") || strings.Contains(rest, "-->")
 			continue
 		}
-		args := strings.Fields(rest)
+		text, ok := strings.CutPrefix(line, word)
+		if !ok || text != "" && text[0] != ' ' && text[0] != '\t' {
+			continue
+		}
+		args := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' })
 		if len(args) == 1 && args[0] == "stop" {
 			return Command{Stop: true}, true
 		}

@@ -43,6 +43,28 @@ func TestParse(t *testing.T) {
 		{"/bench" + strings.Repeat(" x", 21), ""},
 		{strings.Repeat("x", 70000) + "\n/bench", ""},
 		{"", ""},
+		{"<!--\n/bench\n-->", ""},
+		{"<!-- a\n\n/bench stop\n", ""},
+		{"text <!-- a\n/bench\n--> b\n/bench shown", "run shown"},
+		{"<!-- a --> <!-- b\n/bench\n-->", ""},
+		{"<!-- a -->\n/bench", "run"},
+		{"an arrow <!-- that never ends\n/bench", "run"},
+		{"/bench <!-- hash\n/bench -->\n", ""},
+		{"```\n<!--\n```\n/bench", "run"},
+		// What only looks like a command, or like another one.
+		{"\uff0fbench", ""},            // a full-width solidus
+		{"\u2215bench", ""},            // a division slash
+		{"/b\u0435nch", ""},            // a Cyrillic letter
+		{"\ufeff/bench", ""},           // behind a byte order mark
+		{"\u200b/bench", ""},           // behind a space of no width
+		{"/bench\u00a0stop", ""},       // a space that does not break
+		{"/bench st\u043ep", ""},       // another Cyrillic letter
+		{"/bench \u202epots", ""},      // backwards
+		{"/bench a\u00a0b", ""},        // one name
+		{"/bench stop\u200b", ""},      // more than it seems
+		{"/bench a\u2028/bench b", ""}, // a line of Unicode alone
+		{"/bench\x00stop", ""},
+		{"/bench a\vb", ""},
 		{"/bench none;\n/bench good", "run good"},
 	} {
 		got := ""

@@ -21,7 +21,7 @@ type Hint struct {
 	Kind   Kind      `json:"kind"`
 	Repo   string    `json:"repo"`
 	Number int       `json:"number"`
-	ID     string    `json:"id,omitempty"`    // of the comment or delivery
+	ID     string    `json:"id,omitempty"`    // of the comment, or the hash of the event
 	Login  string    `json:"login,omitempty"` // who did it
 	At     time.Time `json:"at,omitzero"`     // when, by GitHub's clock
 	Head   string    `json:"head,omitempty"`  // of a check run

@@ -14,6 +14,10 @@ import (
 // MaxHints bounds what waits: past it GitHub is told to come again later.
 const MaxHints = 2000
 
+// maxOfOne bounds how many commands of one login wait: what else he says is not
+// taken, so that nobody fills the queue while GitHub has us wait.
+const maxOfOne = 50
+
 // errFull says that too many hints wait.
 var errFull = errors.New("too many events wait to be worked off")
 
@@ -76,7 +80,7 @@ func (q *Queue) keep(ctx context.Context, list []Hint) error {
 	return nil
 }
 
-// Add keeps hints. With a delivery id that was seen before, nothing is added:
+// Add keeps hints, but for those of somebody of whom many wait. With a delivery id that was seen before, nothing is added:
 // an id is remembered after its hints are kept, so that none is lost between.
 func (q *Queue) Add(ctx context.Context, delivery string, hints ...Hint) error {
 	q.mu.Lock()
@@ -88,6 +92,9 @@ func (q *Queue) Add(ctx context.Context, delivery string, hints ...Hint) error {
 	list := slices.Clone(before)
 	for _, h := range hints {
 		if slices.ContainsFunc(list, func(o Hint) bool { return o.same(&h) && !o.begun }) {
+			continue
+		}
+		if h.Login != "" && commandsOf(list, &h) >= maxOfOne {
 			continue
 		}
 		q.last++
@@ -110,6 +117,16 @@ func (q *Queue) Add(ctx context.Context, delivery string, hints ...Hint) error {
 		err = q.keep(ctx, before)
 	}
 	return err
+}
+
+// commandsOf counts what waits of who gave h.
+func commandsOf(list []Hint, h *Hint) (n int) {
+	for i := range list {
+		if list[i].Login == h.Login && list[i].Repo == h.Repo {
+			n++
+		}
+	}
+	return n
 }
 
 // Begin says that a hint is being worked off.

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"time"
 
 	"patchbench/bot/github/api"
 	"patchbench/bot/github/hint"
@@ -28,7 +27,6 @@ type Intake struct {
 
 // Options of an Intake. All are needed but Woken.
 type Options struct {
-	Now   func() time.Time
 	Log   *slog.Logger
 	Woken func() // is called when the webhook has added hints
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"path"
 	"slices"
@@ -68,16 +69,17 @@ func (in *Intake) poll(ctx context.Context, a *api.API, repo string) error {
 	if err != nil {
 		return err
 	}
-	var at place
-	if text == "" {
-		now := in.o.Now().UTC().Truncate(time.Second)
-		at = place{Pulls: now, Comments: now}
-	} else if err := json.Unmarshal([]byte(text), &at); err != nil {
-		return fmt.Errorf("read how far polling came in %s: %w", repo, err)
-	}
 	r, err := a.Repo(ctx, repo)
 	if err != nil {
 		return err
+	}
+	var at place
+	if text == "" {
+		if at, err = begin(ctx, r); err != nil {
+			return fmt.Errorf("ask what time it is in %s: %w", repo, err)
+		}
+	} else if err := json.Unmarshal([]byte(text), &at); err != nil {
+		return fmt.Errorf("read how far polling came in %s: %w", repo, err)
 	}
 	pulls, err := in.changedPulls(ctx, r, repo, &at)
 	if err != nil {
@@ -95,6 +97,21 @@ func (in *Intake) poll(ctx context.Context, a *api.API, repo string) error {
 		return err
 	}
 	return in.st.SetValue(ctx, key, string(after))
+}
+
+// begin is the place of a repository that was not polled before: now, by GitHub's
+// clock, by which all that is compared with it happens.
+func begin(ctx context.Context, r *api.Repo) (place, error) {
+	var none []struct{}
+	res, err := r.Get(ctx, fmt.Sprintf("repos/%s/%s/pulls?per_page=1", r.Owner, r.Name), "", &none)
+	if err != nil {
+		return place{}, err
+	}
+	now, err := http.ParseTime(res.Header.Get("Date"))
+	if err != nil {
+		return place{}, fmt.Errorf("the answer says no time: %w", err)
+	}
+	return place{Pulls: now, Comments: now}, nil
 }
 
 // changedPulls lists the pull requests, closed ones too, that changed since.
@@ -159,6 +176,9 @@ func (in *Intake) newComments(ctx context.Context, r *api.Repo, repo string, at 
 		}
 		if page == 1 {
 			at.CommentsETag = res.Header.Get("ETag")
+		}
+		if res.NextPage != 0 {
+			at.CommentsETag = "" // the first page may stay as it is while others follow
 		}
 		for _, m := range list {
 			if when := m.GetUpdatedAt().Time; when.After(newest) {

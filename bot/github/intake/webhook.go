@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"patchbench/bot/github/api"
+	"patchbench/bot/github/comment"
 	"patchbench/bot/github/hint"
 )
 
@@ -130,7 +131,9 @@ func (in *Intake) take(w http.ResponseWriter, req *http.Request) (status int, er
 	if err := json.Unmarshal(body, &e); err != nil {
 		return http.StatusBadRequest, fmt.Errorf("delivery %s: %w", delivery, err)
 	}
-	hints, err := in.hints(req.Context(), req.Header.Get("X-GitHub-Event"), delivery, &e)
+	// The delivery's id is not signed: whoever has the body could send it under any.
+	id := sha256.Sum256(body)
+	hints, err := in.hints(req.Context(), req.Header.Get("X-GitHub-Event"), hex.EncodeToString(id[:16]), &e)
 	if err != nil {
 		return http.StatusServiceUnavailable, fmt.Errorf("delivery %s: %w", delivery, err)
 	}
@@ -162,8 +165,9 @@ func isDelivery(s string) bool {
 	return s != "" && len(s) <= 64
 }
 
-// hints reads an event of this kind; none if it is nothing to us.
-func (in *Intake) hints(ctx context.Context, kind, delivery string, e *event) ([]hint.Hint, error) {
+// hints reads an event of this kind; none if it is nothing to us. id is the same
+// for the same event.
+func (in *Intake) hints(ctx context.Context, kind, id string, e *event) ([]hint.Hint, error) {
 	g := in.access.Config().GitHub
 	if kind == "installation" || kind == "installation_repositories" {
 		in.installation(e)
@@ -194,7 +198,7 @@ func (in *Intake) hints(ctx context.Context, kind, delivery string, e *event) ([
 		var list []hint.Hint
 		for _, p := range run.PullRequests {
 			if p.Number > 0 {
-				list = append(list, hint.Hint{Kind: hint.Rerun, Repo: repo, Number: p.Number, ID: delivery, Login: e.Sender.Login, Head: run.HeadSHA})
+				list = append(list, hint.Hint{Kind: hint.Rerun, Repo: repo, Number: p.Number, ID: id, Login: e.Sender.Login, Head: run.HeadSHA})
 			}
 		}
 		if len(list) == 0 {
@@ -203,17 +207,18 @@ func (in *Intake) hints(ctx context.Context, kind, delivery string, e *event) ([
 			if err != nil || number == 0 {
 				return nil, err
 			}
-			list = []hint.Hint{{Kind: hint.Rerun, Repo: repo, Number: number, ID: delivery, Login: e.Sender.Login, Head: run.HeadSHA}}
+			list = []hint.Hint{{Kind: hint.Rerun, Repo: repo, Number: number, ID: id, Login: e.Sender.Login, Head: run.HeadSHA}}
 		}
 		return list, nil
 	}
 	return nil, nil
 }
 
-// commentHint reads a comment; none if it holds no command of a person.
+// commentHint reads a comment; none if it holds no command of a person. What our
+// own comments hold is others' text, whoever's token wrote them.
 func commentHint(repo string, number int, id int64, body, login, userType string, at time.Time) []hint.Hint {
 	cmd, ok := hint.Parse(body)
-	if !ok || number <= 0 || id <= 0 || userType == "Bot" || !hint.IsLogin(login) || at.IsZero() {
+	if !ok || strings.HasPrefix(strings.TrimSpace(body), comment.Marker) || number <= 0 || id <= 0 || userType == "Bot" || !hint.IsLogin(login) || at.IsZero() {
 		return nil
 	}
 	return []hint.Hint{{Kind: hint.Commanded, Repo: repo, Number: number, ID: strconv.FormatInt(id, 10), Login: login, At: at.UTC(), Command: cmd}}

@@ -35,7 +35,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w.queue = hint.NewQueue(w.st)
-	w.in = New(access, w.st, w.queue, Options{Now: w.hub.Now, Log: slog.New(slog.NewTextHandler(&w.log, nil))})
+	w.in = New(access, w.st, w.queue, Options{Log: slog.New(slog.NewTextHandler(&w.log, nil))})
 	return w
 }
 

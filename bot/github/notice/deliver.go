@@ -22,8 +22,8 @@ const maxDeliveries = 60
 // longestDelivery is the longest pause between two tries.
 const longestDelivery = time.Hour
 
-// maxPages bounds how many comments are looked through for ours.
-const maxPages = 30
+// maxPages bounds how many comments are looked through for ours, by the hundred.
+const maxPages = 120
 
 // BetweenProgress is how long a comment stands before another progress replaces
 // it: GitHub counts each change against a limit.
@@ -287,12 +287,13 @@ func (b *Board) ours(ctx context.Context, a *api.API, r *api.Repo, number int) (
 			}
 		}
 		if res.NextPage == 0 {
-			break
+			slices.Sort(ids)
+			return ids, nil
 		}
 		opts.Page = res.NextPage
 	}
-	slices.Sort(ids)
-	return ids, nil
+	// Ours may be among the rest: rather none than a second one.
+	return nil, fmt.Errorf("list the comments: there are more than %d", maxPages*opts.PerPage)
 }
 
 // lockedError says that nobody may comment: asking again does not help.
