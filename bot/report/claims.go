@@ -26,7 +26,7 @@ func (r *renderer) claims() []string {
 			answered = append(answered, c)
 		}
 	}
-	if len(answered)+len(others) == 0 {
+	if len(answered)+len(others) == 0 || r.NothingBuilt() {
 		return nil
 	}
 	wide := len("cover")

@@ -17,7 +17,7 @@ import (
 type Fact struct{ Name, Text string }
 
 // Measured says where and how an evaluation was measured. Of one without ID only the
-// rounds are known.
+// rounds are known, and of one without builds only what it would have measured.
 func Measured(e *store.Evaluation) []Fact { return measured(rows.Of(e)) }
 
 func measured(v *rows.View) []Fact {
@@ -25,6 +25,13 @@ func measured(v *rows.View) []Fact {
 	rounds := Fact{"Rounds", strings.Join(append(perRow(v), "seed "+strconv.FormatUint(e.Seed, 10), "margin "+figure.Share(e.Margin)), ", ")}
 	if e.ID == "" {
 		return []Fact{rounds}
+	}
+	suite := plain.Clean(e.Suite.Name)
+	if e.Suite.Digest != "" {
+		suite += " (" + short(e.Suite.Digest) + ")"
+	}
+	if v.NothingBuilt() {
+		return []Fact{{"Suite", suite}, {"Report", plain.Clean(e.ID)}}
 	}
 	cores, memory := "", ""
 	if h.Cores > 0 {
@@ -41,10 +48,6 @@ func measured(v *rows.View) []Fact {
 	sandbox := plain.Clean(h.Sandbox)
 	if e.Unsafe {
 		sandbox = "none (unsafe)"
-	}
-	suite := plain.Clean(e.Suite.Name)
-	if e.Suite.Digest != "" {
-		suite += " (" + short(e.Suite.Digest) + ")"
 	}
 	return []Fact{
 		{"Machine", listed(h.Name, h.CPU, cores, memory, h.Kernel, h.Scheduling(), h.Compiler, h.Instructions)},

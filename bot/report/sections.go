@@ -18,8 +18,8 @@ import (
 // sameBuilds are the versions that were not measured again, and those that were
 // not built.
 func (r *renderer) sameBuilds() []string {
-	if r.allSame() {
-		return nil // and it is said with the rows
+	if r.allSame() || r.NothingBuilt() {
+		return nil // and it is said with the rows, or why
 	}
 	same := map[int][]int{}
 	var notBuilt []int
@@ -131,6 +131,9 @@ func (r *renderer) doubtful(d rows.Doubt) string {
 // missing are rows without figures that no failure explains: a row that only
 // some versions have, or a counter that could not see the program.
 func (r *renderer) missing() []string {
+	if r.NothingBuilt() {
+		return nil
+	}
 	failed := map[string]bool{}
 	for _, f := range r.e.Failures {
 		failed[plain.Clean(f.Benchmark)] = true

@@ -195,6 +195,23 @@ var All = map[string]func() Builder{
 		b.Verdict, b.Headline = bench.FailedSeries, "failed: 4/7 does not apply; before it, "+b.Headline
 		return b
 	},
+	"conflict-at-first": func() Builder { // nothing was built
+		b := New("", "", five[:3]...)
+		b.Versions = b.Versions[:1]
+		b.Versions[0].State = bench.NotBuilt
+		kit(b, nil, nil)
+		for i := range b.Results {
+			c := &b.Results[i]
+			c.Rounds, c.Detectable, c.Values, c.Steps = 0, nil, []bench.Value{{N: 0}}, nil
+			c.Total = bench.Step{Verdict: bench.NotMeasured, Reason: "not built"}
+		}
+		b.Conflict = &mbox.Conflict{N: 1, Subject: five[0], Files: []mbox.ConflictFile{{Path: "hash.c", Hunk: 1, Line: 7, Reason: "context differs"}}}
+		b.NotTried = []int{2, 3}
+		b.Claims = []bench.Claim{{N: 2, Line: 1, Text: "hash gets 20 % faster", Change: -0.2, Verdict: bench.ClaimUnmeasured}}
+		b.Rounds, b.BuildSeconds, b.MeasureSeconds = 0, 0, 0
+		b.Verdict, b.Headline = bench.FailedSeries, "failed: 1/3 does not apply"
+		return b
+	},
 	"interrupted": func() Builder {
 		b := New("", "", five...)
 		kit(b, map[int]float64{2: 0.051}, nil)

@@ -57,6 +57,8 @@ func ScaleFor(unit string, v float64) Scale {
 		return pick(1, Scale{"B", 1}, Scale{"KiB", 1 << 10}, Scale{"MiB", 1 << 20}, Scale{"GiB", 1 << 30}, Scale{"TiB", 1 << 40})
 	case "1", "":
 		return pick(1, Scale{"", 1}, Scale{"k", 1e4}, Scale{"M", 1e6}, Scale{"G", 1e9}, Scale{"T", 1e12}).thousand()
+	case "bit", "flop":
+		return pick(1, Scale{base, 1}, Scale{"k" + base, 1e3}, Scale{"M" + base, 1e6}, Scale{"G" + base, 1e9}, Scale{"T" + base, 1e12})
 	}
 	return Scale{plain.Cut(plain.Clean(unit), 10), 1}
 }

@@ -5,6 +5,27 @@ import (
 	"testing"
 )
 
+func TestScaleFor(t *testing.T) {
+	for _, c := range []struct {
+		unit string
+		v    float64
+		want Scale
+	}{
+		{"bit/s", 80e6, Scale{"Mbit/s", 1e6}},
+		{"flop/s", 2.5e9, Scale{"Gflop/s", 1e9}},
+		{"bit", 12, Scale{"bit", 1}},
+		{"B/s", 80 << 20, Scale{"MiB/s", 1 << 20}},
+		{"1/s", 1200, Scale{"/s", 1}},
+		{"ns/op", 1240, Scale{"us/op", 1e3}},
+		{"%", 93.5, Scale{"%", 1}},
+	} {
+		got := ScaleFor(c.unit, c.v)
+		if got.Unit != c.want.Unit || math.Abs(got.Factor/c.want.Factor-1) > 1e-9 {
+			t.Errorf("%v %s is shown in %+v, want %+v", c.v, c.unit, got, c.want)
+		}
+	}
+}
+
 func TestChange(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {

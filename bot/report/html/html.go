@@ -187,8 +187,10 @@ func (r *renderer) page() *pageView {
 		p.Doubts = append(p.Doubts, line)
 	}
 	p.Course = r.course(view.Changed)
-	p.Patches = r.patches(view.Changed, p.Changed)
-	p.Claims = r.claims()
+	p.Patches = r.patches(view, p.Changed)
+	if !view.NothingBuilt() {
+		p.Claims = r.claims()
+	}
 	r.shown(p)
 	return p
 }

@@ -272,9 +272,9 @@ func TestEffects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &renderer{e: build().Evaluation, logs: map[string]string{}, written: map[*bench.Comparison]written{}}
-			changed := rows.Of(r.e).Changed
+			view := rows.Of(r.e)
 			seen := 0
-			for _, p := range r.patches(changed, r.rows(changed)) {
+			for _, p := range r.patches(view, r.rows(view.Changed)) {
 				for _, l := range p.Effects {
 					number := func(s string) float64 {
 						v, err := strconv.ParseFloat(strings.Fields(s)[0], 64)
@@ -294,6 +294,19 @@ func TestEffects(t *testing.T) {
 				t.Error("no effects")
 			}
 		})
+	}
+}
+
+// TestWithout looks for what became of patches that have no version.
+func TestWithout(t *testing.T) {
+	for name, want := range map[string]string{
+		"conflict":          "5/7 </h3>\n<p class=\"dim\">not tried, since 4/7 does not apply</p>",
+		"conflict-at-first": "1/3 hash: say what the seed is for</h3>\n<p class=\"v worse\">does not apply</p>",
+		"warnings":          "7/8 </h3>\n<p class=\"dim\">not tried, since patches before it are missing</p>",
+	} {
+		if page := render(t, cases.All[name]().Evaluation, nil); !strings.Contains(page, want) {
+			t.Errorf("%s: the page does not hold %q", name, want)
+		}
 	}
 }
 

@@ -289,7 +289,7 @@ func (r *renderer) patch(n int) string {
 }
 
 // patches are the versions after base, each with what it changes and its logs.
-func (r *renderer) patches(changed []rows.Row, views []rowView) []patchView {
+func (r *renderer) patches(view *rows.View, views []rowView) []patchView {
 	var all []patchView
 	failures := r.e.Failures
 	told := map[string]bool{} // logs
@@ -317,7 +317,7 @@ func (r *renderer) patches(changed []rows.Row, views []rowView) []patchView {
 				p.Logs = append(p.Logs, r.log(p.Name+", "+what, f.LogTail, told))
 			}
 		}
-		for i, c := range changed {
+		for i, c := range view.Changed {
 			for _, s := range c.Steps {
 				if s.N != v.N || s.Verdict != bench.Better && s.Verdict != bench.Worse {
 					continue
@@ -334,9 +334,17 @@ func (r *renderer) patches(changed []rows.Row, views []rowView) []patchView {
 		all = append(all, p)
 	}
 	if c := r.e.Conflict; c != nil {
-		p := patchView{ID: "patch" + strconv.Itoa(c.N), Name: r.patch(c.N), Subject: plain.Clean(c.Subject), Bad: []string{"does not apply"}}
+		p := patchView{ID: "patch" + strconv.Itoa(c.N), Name: view.Patch(c.N), Subject: plain.Clean(c.Subject), Bad: []string{"does not apply"}}
 		for _, f := range c.Files {
 			p.Conflict = append(p.Conflict, plain.Clean(f.String()))
+		}
+		all = slices.DeleteFunc(all, func(other patchView) bool { return other.ID == p.ID })
+		all = append(all, p)
+	}
+	for _, n := range r.e.NotTried {
+		p := patchView{ID: "patch" + strconv.Itoa(n), Name: view.Patch(n), Subject: view.Subject(n), State: "not tried, since patches before it are missing"}
+		if c := r.e.Conflict; c != nil {
+			p.State = "not tried, since " + view.Patch(c.N) + " does not apply"
 		}
 		all = slices.DeleteFunc(all, func(other patchView) bool { return other.ID == p.ID })
 		all = append(all, p)

@@ -19,6 +19,13 @@ func (v *View) Version(n int) *bench.Version {
 	return nil
 }
 
+// NothingBuilt says that no version was built, not even base: there is nothing to
+// tell of machine and rows.
+func (v *View) NothingBuilt() bool {
+	all := v.Evaluation.Versions
+	return len(all) > 0 && !slices.ContainsFunc(all, func(b bench.Version) bool { return b.State != bench.NotBuilt })
+}
+
 // Patches is how many patches the series or range has, also those that have no
 // version.
 func (v *View) Patches() int {
