@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,13 +16,12 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"patchbench/bench"
-	"patchbench/bench/sample/jsonl"
 	"patchbench/bench/sandbox"
 	"patchbench/bot/eval"
 	"patchbench/bot/input"
+	"patchbench/bot/out"
+	"patchbench/bot/plan"
 	"patchbench/bot/progress"
-	"patchbench/bot/report"
-	"patchbench/bot/report/markdown"
 	"patchbench/bot/workfolder"
 	"patchbench/mbox"
 	"patchbench/store"
@@ -189,8 +187,10 @@ func shellWord(w string) string {
 
 // evaluate runs the evaluation, prints and keeps its report, and says how it ended.
 func (c *evalCommand) evaluate(ctx context.Context, t *terminal, in eval.Input, o eval.Options) error {
-	if err := checkOut(c.Out); err != nil {
-		return err
+	if c.Out != "" {
+		if err := out.Check(c.Out); err != nil {
+			return usage(fmt.Errorf("--out %s: %w; name another folder", c.Out, err))
+		}
 	}
 	st, err := c.open(ctx)
 	if err != nil {
@@ -212,7 +212,10 @@ func (c *evalCommand) evaluate(ctx context.Context, t *terminal, in eval.Input, 
 		if err != nil {
 			return stageError(err)
 		}
-		return printPlan(t.stdout, p)
+		if err := plan.Text(t.stdout, p); err != nil {
+			return err
+		}
+		return planOutcome(p)
 	}
 	e, err := eval.Run(ctx, in, o)
 	end()
@@ -221,7 +224,9 @@ func (c *evalCommand) evaluate(ctx context.Context, t *terminal, in eval.Input, 
 	}
 	// The files first: a terminal that is gone takes no report. And the report even
 	// if a file could not be written: it may have taken an hour.
-	err = writeOut(context.WithoutCancel(ctx), c.Out, e, st)
+	if c.Out != "" {
+		err = out.Write(context.WithoutCancel(ctx), c.Out, e, st)
+	}
 	if err := errors.Join(err, c.write(t.stdout, e)); err != nil {
 		return err
 	}
@@ -270,6 +275,17 @@ func (c *evalCommand) outcome(e *store.Evaluation) error {
 	return nil
 }
 
+// planOutcome gives the exit status of a plan, nil for 0.
+func planOutcome(p *eval.Planned) error {
+	switch {
+	case p.Versions[0].State == bench.BuildFailed:
+		return &failure{status: statusSeries, err: errors.New("base does not build")}
+	case p.Conflict != nil, p.Series != nil && !p.Series.Complete:
+		return &failure{status: statusSeries, err: incomplete(p.Series)}
+	}
+	return nil
+}
+
 // nothingBuilds says that no version builds, or that none was tried because the
 // series was refused.
 func nothingBuilds(e *store.Evaluation) bool {
@@ -295,158 +311,6 @@ func anyWorse(e *store.Evaluation) bool {
 		}
 	}
 	return false
-}
-
-// checkOut makes the folder for the report's files and a file in it, before
-// anything is measured in vain.
-func checkOut(dir string) error {
-	if dir == "" {
-		return nil
-	}
-	err := os.MkdirAll(dir, 0o755)
-	if err == nil {
-		var f *os.File
-		if f, err = os.CreateTemp(dir, ".bot-*"); err == nil {
-			err = errors.Join(f.Close(), os.Remove(f.Name()))
-		}
-	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err // not the name of the try
-	}
-	if err != nil {
-		return usage(fmt.Errorf("--out %s: no file can be made there: %w; name another folder", dir, err))
-	}
-	return nil
-}
-
-// writeOut writes the report's files; "" writes nothing.
-func writeOut(ctx context.Context, dir string, e *store.Evaluation, st *store.Store) error {
-	if dir == "" {
-		return nil
-	}
-	return errors.Join(
-		writeFile(dir, "report.txt", func(w io.Writer) error { return report.Text(w, e, report.Options{}) }),
-		writeFile(dir, "report.json", func(w io.Writer) error { return report.JSON(w, e) }),
-		writeFile(dir, "report.md", func(w io.Writer) error { return markdown.Write(w, e) }),
-		writeFile(dir, "report.html", func(w io.Writer) error { return writeHTML(ctx, w, e, st) }),
-		writeFile(dir, "samples.jsonl", func(w io.Writer) error { return writeSamples(ctx, w, e.ID, st) }))
-}
-
-func writeSamples(ctx context.Context, w io.Writer, id string, st *store.Store) error {
-	var batch []bench.Sample
-	for s, err := range st.Samples(ctx, id) {
-		if err != nil {
-			return err
-		}
-		if batch = append(batch, s); len(batch) == 4096 {
-			if err := jsonl.Write(w, batch); err != nil {
-				return err
-			}
-			batch = batch[:0]
-		}
-	}
-	return jsonl.Write(w, batch)
-}
-
-// writeFile writes a file whole or not at all.
-func writeFile(dir, name string, write func(io.Writer) error) (err error) {
-	path := filepath.Join(dir, name)
-	f, err := os.CreateTemp(dir, "."+name+"-*")
-	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	err = write(f)
-	if err2 := f.Close(); err == nil {
-		err = err2
-	}
-	if err == nil {
-		err = os.Chmod(f.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		// The user knows the name it was to have.
-		var p *fs.PathError
-		var l *os.LinkError
-		if errors.As(err, &p) && p.Path == f.Name() {
-			err = p.Err
-		} else if errors.As(err, &l) {
-			err = l.Err
-		}
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
-}
-
-// printPlan says what an evaluation would do.
-func printPlan(w io.Writer, p *eval.Planned) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "base %s (%s: %s)\n", p.Base.Commit, p.Base.How, printable(p.Base.Reason))
-	for _, v := range p.Versions[1:] {
-		fmt.Fprintf(&b, "%s %s\n", v.Name, printable(v.Subject))
-	}
-	if c := p.Conflict; c != nil {
-		fmt.Fprintf(&b, "%d does not apply: %s\n", c.N, printable(c.Subject))
-	}
-	for _, text := range p.Warnings {
-		fmt.Fprintf(&b, "%s\n", printable(text))
-	}
-	fmt.Fprintf(&b, "suite %s: %s\n", printable(p.Suite.Name), printable(strings.Join(p.Benchmarks, ", ")))
-	switch p.Versions[0].State {
-	case bench.BuildFailed:
-		fmt.Fprintf(&b, "base does not build:\n%s\n", indent(p.Versions[0].LogTail))
-		_, err := io.WriteString(w, b.String())
-		return errors.Join(err, &failure{status: statusSeries, err: errors.New("base does not build")})
-	case bench.Built:
-		least, most := p.Measure()
-		fmt.Fprintf(&b, "builds: %d, about %v (base took %v)\n", len(p.Versions), round(p.Builds), round(p.BaseBuild))
-		fmt.Fprintf(&b, "measuring: %d to %d rounds of about %v: %v to %v\n", p.MinRounds, p.MaxRounds,
-			p.Round.Round(time.Millisecond), round(least), round(most))
-		if len(p.Counted) > 0 {
-			bound := ""
-			if p.Budget > 0 {
-				bound = fmt.Sprintf(" and %v more", p.Budget)
-			}
-			fmt.Fprintf(&b, "counting: %s, besides; again, in at most %d rounds%s, what does not repeat on base\n",
-				printable(strings.Join(p.Counted, ", ")), p.Recountings, bound)
-		}
-	}
-	for _, f := range p.Failures {
-		failed := bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}
-		fmt.Fprintf(&b, "%s fails on base: %s\n%s\n", printable(f.Benchmark), printable(failed.String()), indent(f.LogTail))
-	}
-	_, err := io.WriteString(w, b.String())
-	if err == nil && (p.Conflict != nil || p.Series != nil && !p.Series.Complete) {
-		err = &failure{status: statusSeries, err: incomplete(p.Series)}
-	}
-	return err
-}
-
-func round(d time.Duration) time.Duration {
-	if d < 10*time.Second {
-		return d.Round(100 * time.Millisecond)
-	}
-	return d.Round(time.Second)
-}
-
-// indent sets a foreign text off, line by line.
-func indent(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString("    " + printable(strings.TrimSuffix(line, "\n")) + "\n")
-	}
-	return b.String()
 }
 
 // colourful says that w is a terminal whose user wants colours.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"patchbench/bench/suite"
+	"patchbench/bot/out"
 	"patchbench/bot/starter"
 )
 
@@ -81,7 +82,7 @@ func (c *initCommand) there() string {
 // write writes the suite, over another only with --force.
 func (c *initCommand) write(path, text string) error {
 	if c.Force {
-		if err := writeFile(filepath.Dir(path), filepath.Base(path), func(w io.Writer) error {
+		if err := out.File(filepath.Dir(path), filepath.Base(path), func(w io.Writer) error {
 			_, err := io.WriteString(w, text)
 			return err
 		}); err != nil {

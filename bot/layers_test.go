@@ -94,6 +94,8 @@ var layer = map[string]int{
 	"bot/input":                  41,
 	"bot/samples":                41,
 	"bot/listing":                41,
+	"bot/plan":                   45,
+	"bot/out":                    46,
 	"bot/starter":                45,
 	"bot/progress":               45,
 	"bot/workfolder":             41,

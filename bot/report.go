@@ -8,9 +8,8 @@ import (
 	"io"
 	"path/filepath"
 
-	"patchbench/bench"
+	"patchbench/bot/out"
 	"patchbench/bot/report"
-	"patchbench/bot/report/html"
 	"patchbench/bot/report/layout"
 	"patchbench/bot/report/long"
 	"patchbench/bot/report/machines"
@@ -109,7 +108,7 @@ func (c *reportCommand) Run(ctx context.Context, t *terminal) error {
 	}
 	e := all[0]
 	if c.Long {
-		samples, err := allSamples(ctx, e, s)
+		samples, err := out.Samples(ctx, e, s)
 		if err != nil {
 			return err
 		}
@@ -119,29 +118,9 @@ func (c *reportCommand) Run(ctx context.Context, t *terminal) error {
 	case "markdown":
 		return markdown.Write(t.stdout, e)
 	case "html":
-		return writeHTML(ctx, t.stdout, e, s)
+		return out.HTML(ctx, t.stdout, e, s)
 	}
 	return (&formatFlag{c.Format}).write(t.stdout, e)
-}
-
-// writeHTML writes the page of an evaluation with the samples that are kept of it.
-func writeHTML(ctx context.Context, w io.Writer, e *store.Evaluation, s *store.Store) error {
-	samples, err := allSamples(ctx, e, s)
-	if err != nil {
-		return err
-	}
-	return html.Write(w, e, samples)
-}
-
-func allSamples(ctx context.Context, e *store.Evaluation, s *store.Store) ([]bench.Sample, error) {
-	var all []bench.Sample
-	for sample, err := range s.Samples(ctx, e.ID) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, sample)
-	}
-	return all, nil
 }
 
 // list prints a line for each evaluation that is kept, or their JSON.
