@@ -225,8 +225,10 @@ func (r *Report) build(c *eval.Checked) {
 
 // seen collects, over all benchmarks, what is worth a note.
 type seen struct {
-	short, long, apart, noisy []string
-	trace                     float64 // the largest share that reading peaks takes
+	short, long, apart, noisy, lower []string
+	trace                            float64 // the largest share that reading peaks takes
+	warnings                         []string
+	warned                           map[string][]string // rows, by warning
 }
 
 // benchmark tells of one benchmark and of its noise.
@@ -251,22 +253,58 @@ func (r *Report) benchmark(b eval.CheckedBenchmark, noises []compare.Noise, s *s
 	for _, n := range own {
 		row := bench.RowName(n.Benchmark, n.Params)
 		for _, w := range n.Warnings {
-			r.note("%s %s: %s", row, n.Metric.Name, w)
+			s.warn(w, row+" "+n.Metric.Name)
 		}
-		if n.Metric.Name == bench.Wall.Name && n.Median < shortRun.Seconds() {
+		// What a program prints is not the time of its run.
+		printed := b.Benchmark.Parse != "" && n.Benchmark != b.Benchmark.Name
+		if printed && takenForLower(n.Metric) {
+			s.lower = append(s.lower, row+" "+n.Metric.Name+inUnit(n.Metric.Unit))
+		}
+		if n.Metric.Name == bench.Wall.Name && !printed && n.Median < shortRun.Seconds() {
 			s.short = append(s.short, row+" ("+value(n.Median, bench.Second)+")")
 		}
 		if n.Metric.Name == bench.Wall.Name && cpu {
 			continue // it is cpu that small changes are seen in
 		}
-		if last := n.Detectable[len(n.Detectable)-1]; n.Metric.Tested && last > noisy {
+		if last := n.Detectable[len(n.Detectable)-1]; n.Metric.Tested && last > noisy && last*math.Abs(n.Median) > n.Metric.MarginAbs {
 			s.noisy = append(s.noisy, row+" "+n.Metric.Name+" ("+figure.Share(last)+")")
 		}
 	}
 }
 
+// warn notes that a row was warned of.
+func (s *seen) warn(text, row string) {
+	if s.warned == nil {
+		s.warned = map[string][]string{}
+	}
+	if s.warned[text] == nil {
+		s.warnings = append(s.warnings, text)
+	}
+	s.warned[text] = append(s.warned[text], row)
+}
+
+// takenForLower says that only its unit tells that a lower figure is better, and
+// that the unit is none of which everybody knows that.
+func takenForLower(m bench.Metric) bool {
+	return m.Tested && m.Better == bench.Lower && m.Unit != bench.Second && m.Unit != bench.Byte &&
+		!strings.HasSuffix(m.Unit, "/op") && !strings.HasSuffix(m.Name, "/op")
+}
+
+func inUnit(unit string) string {
+	if unit == bench.Count {
+		return ""
+	}
+	return " (" + unit + ")"
+}
+
 // notes tells what was seen, each thing once.
 func (s *seen) notes(r *Report) {
+	for _, w := range s.warnings {
+		r.note("%s: %s", some(s.warned[w]), w)
+	}
+	if len(s.lower) > 0 {
+		r.note("a lower figure counts as better, as it does of all that is no rate (/s): %s", some(s.lower))
+	}
 	if len(s.short) > 0 {
 		r.note("short runs, which are mostly the start of a program; 20 ms and more tell more: %s", some(s.short))
 	}
@@ -338,6 +376,6 @@ func known(x float64) *float64 {
 func value(v float64, unit string) string {
 	s := figure.ScaleFor(unit, v)
 	shown := v / s.Factor
-	whole := (unit == bench.Byte || unit == bench.Count) && s.Factor == 1
+	whole := (unit == bench.Byte || unit == bench.Count) && s.Factor == 1 && v == math.Trunc(v)
 	return strings.TrimSpace(figure.Number(shown, figure.Decimals(whole, 0, shown)) + " " + s.Unit)
 }

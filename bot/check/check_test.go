@@ -68,7 +68,10 @@ func TestReport(t *testing.T) {
 			c.Rounds = 1
 			c.Host.PressureAfter, c.Host.Governor, c.Host.Autogroup = .42, "powersave", true
 			c.Warnings = []string{"hash: base left 2 processes behind, which were killed and not measured"}
-			c.Benchmarks[0].Count = 40 * time.Second
+			c.Benchmarks[0].Count, c.Benchmarks[0].Recount = 40*time.Second, 15*time.Second
+			for _, twin := range []bool{false, true} {
+				c.Samples = append(c.Samples, bench.Sample{Round: 1, Twin: twin, Benchmark: "hash", Metric: "allocs", Unit: bench.Count, Value: 1000})
+			}
 			c.Samples = append(c.Samples, bench.Sample{Round: 1, Benchmark: "table", Params: map[string]string{"n": "1000"}, Metric: "copied", Unit: bench.Byte,
 				Failed: &bench.Failed{Reason: "table is a Go program: valgrind does not see its allocations"}})
 			c.Benchmarks[1].Run, c.Benchmarks[1].PeaksApart, c.Benchmarks[1].TraceShare = 95*time.Second, true, .031
@@ -76,7 +79,7 @@ func TestReport(t *testing.T) {
 				switch s := &c.Samples[i]; {
 				case s.Round > 1 && s.Benchmark == "table":
 					s.Discarded = "stall"
-				case s.Metric == "malloc" && s.Twin:
+				case (s.Metric == "malloc" || s.Metric == "allocs") && s.Twin:
 					s.Value++
 				case s.Benchmark == "hash" && s.Metric != bench.RSS.Name:
 					s.Value /= 20
@@ -84,6 +87,29 @@ func TestReport(t *testing.T) {
 					s.Value *= 1.3
 				}
 			}
+		}, true},
+		// What a program prints, and a baseline that leaves next to nothing.
+		{"printed", func(c *eval.Checked) {
+			c.Benchmarks[0].Benchmark = bench.Benchmark{Name: "suite", Parse: "google-benchmark"}
+			c.Samples = nil
+			add := func(round int, row string, m bench.Metric, base, twin float64) {
+				l := bench.Sample{Round: round, Benchmark: row, Metric: m.Name, Unit: m.Unit, Value: base}
+				c.Samples = append(c.Samples, l)
+				l.Twin, l.Value = true, twin
+				c.Samples = append(c.Samples, l)
+			}
+			for round := 1; round <= 5; round++ {
+				f := float64(1 + round%2) // twice as much in every other round
+				for _, row := range []string{"suite/copy", "suite/move{n=1}"} {
+					add(round, row, bench.Wall, 46e-9, 46e-9)
+					add(round, row, bench.MetricFor("bytes_per_second", "B/s"), 80<<20, 80<<20*f)
+					add(round, row, bench.MetricFor("ratio", bench.Count), 0.5, 0.5)
+					add(round, row, bench.MetricFor("hit", "%"), 93.5, 93.5)
+					add(round, row, bench.MetricFor("allocs/op", bench.Count), 3, 3)
+				}
+				add(round, "table", bench.RSS, 20<<10, 20<<10*f)
+			}
+			c.Benchmarks[1].Benchmark.Params = nil
 		}, true},
 		{"faults", func(c *eval.Checked) {
 			c.Benchmarks[0].Works = false

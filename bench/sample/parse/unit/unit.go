@@ -60,6 +60,7 @@ func IsNumber(s string) bool {
 
 var times = map[string]float64{
 	"ps": 1e-12, "ns": 1e-9, "nsec": 1e-9, "nanoseconds": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6, "usec": 1e-6, "microseconds": 1e-6,
+	"nsecs": 1e-9, "nanosecond": 1e-9, "usecs": 1e-6, "microsecond": 1e-6, "msecs": 1e-3, "millisecond": 1e-3,
 	"ms": 1e-3, "msec": 1e-3, "milliseconds": 1e-3, "s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1,
 	"min": 60, "minute": 60, "minutes": 60, "h": 3600, "hour": 3600, "hours": 3600, "day": 86400, "days": 86400,
 }
@@ -73,7 +74,17 @@ var prefixes = []struct {
 	{"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"", 1},
 }
 
-var bytesNamed = []string{"B", "byte", "bytes", "Byte", "Bytes"}
+var (
+	bytesNamed = []string{"B", "byte", "bytes", "Byte", "Bytes"}
+	bitsNamed  = []string{"bit", "bits", "Bit", "Bits"}
+)
+
+// rates are those that are written without a stroke; with a prefix, too.
+var rates = map[string]string{
+	"bps": "bit/s", "flops": "flop/s", "FLOPS": "flop/s",
+	"fps": "1/s", "FPS": "1/s", "qps": "1/s", "QPS": "1/s", "rps": "1/s", "RPS": "1/s", "tps": "1/s", "TPS": "1/s",
+	"ips": "1/s", "iops": "1/s", "IOPS": "1/s",
+}
 
 // things are what is counted in the rates of tools; a rate of them is one of "1".
 var things = []string{
@@ -124,14 +135,17 @@ func plain(u string) (base string, factor float64) {
 		if slices.Contains(bytesNamed, rest) {
 			return bench.Byte, p.factor
 		}
+		if slices.Contains(bitsNamed, rest) {
+			return "bit", p.factor
+		}
+		if rate := rates[rest]; rate != "" {
+			return rate, p.factor
+		}
 		if slices.Contains(things, rest) && (rest != "1" || p.text == "") && (rest != "" || len(p.text) == 0) {
 			return bench.Count, p.factor
 		}
 	}
-	switch u {
-	case "bps":
-		return "bit/s", 1
-	case "#":
+	if u == "#" {
 		return bench.Count, 1
 	}
 	return u, 1

@@ -14,6 +14,8 @@ func TestBase(t *testing.T) {
 		{"ns/op", "s", 1e-9}, {"us/iter", "s", 1e-6}, {"B", "B", 1}, {"kB", "B", 1e3}, {"KB", "B", 1e3}, {"KiB", "B", 1024}, {"MiB", "B", 1 << 20},
 		{"MB/s", "B/s", 1e6}, {"GiB/s", "B/s", 1 << 30}, {"MB/sec", "B/s", 1e6}, {"ops/s", "1/s", 1}, {"ops/us", "1/s", 1e6}, {"ops/min", "1/s", 1. / 60},
 		{"Kelem/s", "1/s", 1e3}, {"Melem/s", "1/s", 1e6}, {"req/s", "1/s", 1}, {"B/op", "B", 1}, {"counts", "1", 1}, {"", "1", 1}, {"1", "1", 1},
+		{"msecs", "s", 1e-3}, {"Mbps", "bit/s", 1e6}, {"bps", "bit/s", 1}, {"Mbits/sec", "bit/s", 1e6}, {"Gbit/s", "bit/s", 1e9}, {"bits", "bit", 1},
+		{"GFLOPS", "flop/s", 1e9}, {"fps", "1/s", 1}, {"qps", "1/s", 1}, {"kIOPS", "1/s", 1e3}, {"ps", "s", 1e-12}, {"MiB/s", "B/s", 1 << 20},
 		{"%", "%", 1}, {"widgets", "widgets", 1}, {"widgets/s", "widgets/s", 1}, {"J/op", "J", 1}, {"B/row", "B/row", 1},
 	}
 	for _, tt := range tests {
