@@ -68,6 +68,7 @@ var layer = map[string]int{
 	"bench/claims":               20,
 	"store/db":                   28, // the databases that store stands on
 	"store/record":               29, // the part of store that knows no service
+	"store/outbox":               29, // the part of store that knows no task
 	"store":                      30,
 	"store/db/dbtest":            27, // for tests
 	"store/storetest":            31, // for tests

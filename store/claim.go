@@ -24,7 +24,7 @@ func (s *Store) Claim(ctx context.Context, id int64, worker string, lease time.D
 				fence = fence + 1, attempts = attempts + CASE state WHEN 'running' THEN 0 ELSE 1 END,
 				deaths = deaths + CASE state WHEN 'running' THEN 1 ELSE 0 END
 			WHERE id = $1 AND (state = 'queued' AND (due <= $4 OR due > $5) OR state = 'running' AND (lease < $4 OR lease > $5))`,
-			id, db.Text(worker), db.Time(now.Add(lease)), db.Time(now), db.Time(now.Add(far)))
+			id, db.Text(worker), db.Time(now.Add(lease)), db.Time(now), db.Time(now.Add(db.Far)))
 		if err != nil {
 			return err
 		}
@@ -141,12 +141,12 @@ func (s *Store) Finish(ctx context.Context, id, fence int64, to State, why, eval
 				return errors.New("a letter has no key")
 			}
 			l.Task = id
-			if _, err := s.put(ctx, tx, l); err != nil {
+			if _, err := s.Add(ctx, tx, l); err != nil {
 				return fmt.Errorf("letter %s: %w", l.Key, err)
 			}
 		}
 		if notice != nil {
-			if err := s.putNotice(ctx, tx, *notice); err != nil {
+			if err := s.AddNotice(ctx, tx, *notice); err != nil {
 				return fmt.Errorf("notice for %s#%d: %w", notice.Repo, notice.Number, err)
 			}
 		}

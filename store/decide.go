@@ -80,7 +80,7 @@ func (s *Store) Decide(ctx context.Context, d Decision) (*Task, bool, error) {
 			key, db.Text(t.Kind), db.Text(t.Project), t.Class, db.Text(t.List), db.Text(t.Ref), db.Text(t.Title), db.Text(t.Author.Name),
 			strings.ToLower(db.Text(t.Author.Email)), t.Version, db.Text(t.Content), string(t.State), db.Text(t.Reason),
 			db.Time(t.Created), ended, db.Text(t.Supersedes), payload).Scan(&id)
-		if changed, err = found(err); err != nil {
+		if changed, err = db.Found(err); err != nil {
 			return err
 		}
 		if changed {
@@ -198,7 +198,7 @@ func (s *Store) Requeue(ctx context.Context, now time.Time) ([]int64, error) {
 			return err
 		}
 		var all []lost
-		err := query(ctx, tx, func(r row) error {
+		err := db.Query(ctx, tx, func(r db.Row) error {
 			var l lost
 			err := r.Scan(&l.id, &l.job, &l.class, &l.state, &l.fetched)
 			all = append(all, l)
@@ -208,7 +208,7 @@ func (s *Store) Requeue(ctx context.Context, now time.Time) ([]int64, error) {
 			FROM tasks AS t LEFT JOIN river_job AS j ON j.id = t.job
 			WHERE (t.state = 'running' AND (t.lease < $1 OR t.lease > $2) OR t.state = 'queued' AND (t.due <= $1 OR t.due > $2))
 				AND (j.id IS NULL OR j.state NOT IN ('available', 'scheduled', 'pending'))
-			ORDER BY t.id`, db.Time(now), db.Time(now.Add(far)))
+			ORDER BY t.id`, db.Time(now), db.Time(now.Add(db.Far)))
 		if err != nil {
 			return err
 		}

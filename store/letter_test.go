@@ -139,7 +139,7 @@ func testSending(t *testing.T, s *store.Store) {
 	next(noon.Add(4*time.Minute), "")
 	c.Time = noon.Add(5 * time.Minute)
 	first = next(c.Time, "first")
-	if want := []store.Recipient{{"ada@example.org", "sent", "250 ok"}, {"kit@lists.example.org", "", "450 later\ufffd"}}; first.Attempts != 2 || !slices.Equal(first.To, want) {
+	if want := []store.Recipient{{Address: "ada@example.org", State: "sent", Reply: "250 ok"}, {Address: "kit@lists.example.org", State: "", Reply: "450 later\ufffd"}}; first.Attempts != 2 || !slices.Equal(first.To, want) {
 		t.Errorf("second attempt %d with %v", first.Attempts, first.To)
 	}
 	first.State, first.Reason = store.LetterSent, ""
@@ -311,7 +311,7 @@ func testResend(t *testing.T, s *store.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []store.Recipient{{"ada@example.org", "sent", "250 ok"}, {"kit@lists.example.org", "", ""}}; !slices.Equal(l.To, want) {
+	if want := []store.Recipient{{Address: "ada@example.org", State: "sent", Reply: "250 ok"}, {Address: "kit@lists.example.org", State: "", Reply: ""}}; !slices.Equal(l.To, want) {
 		t.Errorf("recipients %v, want %v", l.To, want)
 	}
 }

@@ -34,7 +34,7 @@ type Mail struct {
 func (s *Store) Cursor(ctx context.Context, source string) (string, error) {
 	var place string
 	err := s.db.QueryRowContext(ctx, `SELECT place FROM cursors WHERE source = $1`, db.Text(source)).Scan(&place)
-	if _, err := found(err); err != nil {
+	if _, err := db.Found(err); err != nil {
 		return "", s.fail("read the cursor of "+source, err)
 	}
 	return place, nil
@@ -144,7 +144,7 @@ func (s *Store) MailsByKey(ctx context.Context, keys ...string) ([]Mail, error) 
 		args[i], marks[i] = db.Text(k), fmt.Sprint("$", i+1)
 	}
 	var all []Mail
-	err := query(ctx, s.db, func(r row) error {
+	err := db.Query(ctx, s.db, func(r db.Row) error {
 		m, err := scanMail(r)
 		all = append(all, m)
 		return err
@@ -155,7 +155,7 @@ func (s *Store) MailsByKey(ctx context.Context, keys ...string) ([]Mail, error) 
 	return all, nil
 }
 
-func scanMail(r row) (Mail, error) {
+func scanMail(r db.Row) (Mail, error) {
 	var m Mail
 	var received string
 	var packed []byte

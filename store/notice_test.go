@@ -163,3 +163,22 @@ func testValue(t *testing.T, url string) {
 		}
 	}
 }
+
+func TestAnswered(t *testing.T) { storetest.Each(t, testAnswered) }
+
+func testAnswered(t *testing.T, s *store.Store) {
+	ctx := t.Context()
+	for _, step := range []struct{ set, want string }{{"", ""}, {"one@bench.example.org", "one@bench.example.org"}, {"two@bench.example.org", "two@bench.example.org"}} {
+		if step.set != "" {
+			if err := s.SetAnswered(ctx, "cover@example.org", step.set); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if by, err := s.Answered(ctx, "cover@example.org"); by != step.want || err != nil {
+			t.Errorf("answered by %q, %v, want %q", by, err, step.want)
+		}
+	}
+	if by, err := s.Answered(ctx, "another@example.org"); by != "" || err != nil {
+		t.Errorf("another mail is answered by %q, %v", by, err)
+	}
+}

@@ -23,7 +23,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -31,6 +30,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"patchbench/store/db"
+	"patchbench/store/outbox"
 	"patchbench/store/record"
 )
 
@@ -48,6 +48,7 @@ var (
 // processes at once.
 type Store struct {
 	*record.Record
+	*outbox.Outbox
 	db    *db.DB
 	queue *river.Client[*sql.Tx] // only puts jobs in
 	now   func() time.Time
@@ -69,7 +70,7 @@ func New(d *db.DB) (*Store, error) {
 		d.Close()
 		return nil, fmt.Errorf("open store %s: queue: %w", d.Name(), err)
 	}
-	return &Store{Record: record.New(d), db: d, queue: queue, now: time.Now}, nil
+	return &Store{Record: record.New(d), Outbox: outbox.New(d), db: d, queue: queue, now: time.Now}, nil
 }
 
 // River gives a client of the queue that asks for jobs instead of listening, for
@@ -85,7 +86,10 @@ func (s *Store) River(cfg *river.Config) (*river.Client[*sql.Tx], error) {
 }
 
 // SetClock has the store take the time from now, before it is used.
-func (s *Store) SetClock(now func() time.Time) { s.now = now }
+func (s *Store) SetClock(now func() time.Time) {
+	s.now = now
+	s.Outbox.SetClock(now)
+}
 
 // Close closes the store. What was saved is on disk before.
 func (s *Store) Close() error { return s.db.Close() }
@@ -110,6 +114,28 @@ type (
 	IDError    = record.IDError
 )
 
+// The outbox of the store, see package outbox.
+type (
+	Letter      = outbox.Letter
+	LetterState = outbox.LetterState
+	Recipient   = outbox.Recipient
+	Notice      = outbox.Notice
+)
+
+// The states of a letter.
+const (
+	LetterHeld    = outbox.LetterHeld
+	LetterQueued  = outbox.LetterQueued
+	LetterSending = outbox.LetterSending
+	LetterSent    = outbox.LetterSent
+	LetterFailed  = outbox.LetterFailed
+	LetterUnknown = outbox.LetterUnknown
+	LetterDropped = outbox.LetterDropped
+)
+
+// ErrNoLetter says that there is no such letter.
+var ErrNoLetter = outbox.ErrNoLetter
+
 // Reasons for which measuring ends.
 const (
 	StoppedDecided     = record.StoppedDecided
@@ -125,31 +151,3 @@ func NewID(t time.Time, random interface{ Uint64() uint64 }) string { return rec
 
 // Encode gives an evaluation as JSON, see record.Encode.
 func Encode(e *Evaluation) ([]byte, error) { return record.Encode(e) }
-
-// query reads rows and hands each to scan.
-func query(ctx context.Context, q interface {
-	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
-}, scan func(row) error, text string, args ...any) error {
-	rows, err := q.QueryContext(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-// row is a sql.Row or the current one of sql.Rows.
-type row interface{ Scan(...any) error }
-
-// found says whether a row was there.
-func found(err error) (bool, error) {
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
-}

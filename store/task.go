@@ -10,6 +10,7 @@ import (
 
 	"patchbench/mbox"
 	"patchbench/store/db"
+	"patchbench/store/outbox"
 )
 
 // State says where a task stands.
@@ -59,10 +60,6 @@ type Task struct {
 	Supersedes string // key of an older task
 }
 
-// far is further ahead than anything is put off to: a time behind it was kept by a
-// clock that has been set back since, and must not be waited for.
-const far = 24 * time.Hour
-
 // The kinds of tasks.
 const (
 	KindMail = "mail"
@@ -94,13 +91,13 @@ var (
 	// ErrFence says that a task was claimed again or ended since the worker claimed it.
 	ErrFence = errors.New("the task is not this worker's any more")
 	// ErrState says that a task or letter is in a state from which it cannot be moved as wanted.
-	ErrState = errors.New("not possible in this state")
+	ErrState = outbox.ErrState
 )
 
 const taskColumns = `id, task_key, kind, project, class, list, ref, title, author_name, author, version, content, state, reason,
 	created, started, ended, worker, fence, lease, attempts, deaths, progress, evaluation, supersedes`
 
-func scanTask(r row, more ...any) (*Task, error) {
+func scanTask(r db.Row, more ...any) (*Task, error) {
 	var t Task
 	var created, started, ended, lease string
 	err := r.Scan(append([]any{&t.ID, &t.Key, &t.Kind, &t.Project, &t.Class, &t.List, &t.Ref, &t.Title, &t.Author.Name, &t.Author.Email,
@@ -190,7 +187,7 @@ func (s *Store) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
 		f.Limit = 100
 	}
 	var all []Task
-	err := query(ctx, s.db, func(r row) error {
+	err := db.Query(ctx, s.db, func(r db.Row) error {
 		t, err := scanTask(r)
 		if err == nil {
 			all = append(all, *t)

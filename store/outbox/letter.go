@@ -1,4 +1,4 @@
-package store
+package outbox
 
 import (
 	"context"
@@ -55,8 +55,14 @@ type Recipient struct {
 	Reply   string `json:"reply,omitempty"` // of the server
 }
 
-// ErrNoLetter says that there is no such letter.
-var ErrNoLetter = errors.New("no such letter")
+// Errors that can be tested for.
+var (
+	// ErrNoLetter says that there is no such letter.
+	ErrNoLetter = errors.New("no such letter")
+	// ErrState says that a letter or notice, or what else is kept beside it, is in a
+	// state from which it cannot be moved as wanted.
+	ErrState = errors.New("not possible in this state")
+)
 
 // letterMoves are the states to which a letter may be moved by hand. A sent one
 // is never queued: it would be said twice; it has failed when a mail server reports
@@ -82,15 +88,16 @@ func (s LetterState) over() bool {
 
 // Put adds a letter to the outbox, queued or held, unless one with its key is
 // there. It says whether it was added.
-func (s *Store) Put(ctx context.Context, l Letter) (added bool, err error) {
-	err = s.do(ctx, "put letter "+l.Key+" into the outbox", func(tx *sql.Tx) error {
-		added, err = s.put(ctx, tx, l)
+func (o *Outbox) Put(ctx context.Context, l Letter) (added bool, err error) {
+	err = o.db.Do(ctx, "put letter "+l.Key+" into the outbox", func(tx *sql.Tx) error {
+		added, err = o.Add(ctx, tx, l)
 		return err
 	})
 	return added, err
 }
 
-func (s *Store) put(ctx context.Context, tx *sql.Tx, l Letter) (bool, error) {
+// Add is Put in a transaction of the caller's.
+func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, l Letter) (bool, error) {
 	if l.State == "" {
 		l.State = LetterQueued
 	}
@@ -107,7 +114,7 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, l Letter) (bool, error) {
 		return false, err
 	}
 	if l.Created.IsZero() {
-		l.Created = s.now()
+		l.Created = o.now()
 	}
 	body := l.Body
 	if body == nil {
@@ -138,7 +145,7 @@ func recipients(to []Recipient) (string, error) {
 const letterColumns = `id, letter_key, task, channel, message_id, sender, recipients, subject, state, reason, approved, attempts, next,
 	created, started, ended`
 
-func scanLetter(r row, more ...any) (*Letter, error) {
+func scanLetter(r db.Row, more ...any) (*Letter, error) {
 	var l Letter
 	var to, next, created, started, ended string
 	err := r.Scan(append([]any{&l.ID, &l.Key, &l.Task, &l.Channel, &l.MessageID, &l.From, &to, &l.Subject, &l.State, &l.Reason, &l.Approved, &l.Attempts,
@@ -162,7 +169,7 @@ func scanLetter(r row, more ...any) (*Letter, error) {
 
 // Letters gives the letters in these states, in all if none is named, without
 // their bodies, the newest first.
-func (s *Store) Letters(ctx context.Context, states ...LetterState) ([]Letter, error) {
+func (o *Outbox) Letters(ctx context.Context, states ...LetterState) ([]Letter, error) {
 	text := `SELECT ` + letterColumns + ` FROM letters`
 	var args []any
 	var marks []string
@@ -174,7 +181,7 @@ func (s *Store) Letters(ctx context.Context, states ...LetterState) ([]Letter, e
 		text += ` WHERE state IN (` + strings.Join(marks, ", ") + `)`
 	}
 	var all []Letter
-	err := query(ctx, s.db, func(r row) error {
+	err := db.Query(ctx, o.db, func(r db.Row) error {
 		l, err := scanLetter(r)
 		if err == nil {
 			all = append(all, *l)
@@ -182,57 +189,46 @@ func (s *Store) Letters(ctx context.Context, states ...LetterState) ([]Letter, e
 		return err
 	}, text+` ORDER BY id DESC`, args...)
 	if err != nil {
-		return nil, s.fail("list letters", err)
+		return nil, o.db.Fail("list letters", err)
 	}
 	return all, nil
 }
 
 // Letter gives the letter with this id, or ErrNoLetter.
-func (s *Store) Letter(ctx context.Context, id int64) (*Letter, error) {
-	return s.letter(ctx, fmt.Sprintf("read letter %d", id), `id = $1`, id)
+func (o *Outbox) Letter(ctx context.Context, id int64) (*Letter, error) {
+	return o.letter(ctx, fmt.Sprintf("read letter %d", id), `id = $1`, id)
 }
 
 // LetterByMessageID gives the newest letter with this Message-ID (without <>), or
 // ErrNoLetter.
-func (s *Store) LetterByMessageID(ctx context.Context, id string) (*Letter, error) {
-	return s.letter(ctx, "read letter "+id, `id = (SELECT max(id) FROM letters WHERE message_id = $1)`, db.Text(id))
+func (o *Outbox) LetterByMessageID(ctx context.Context, id string) (*Letter, error) {
+	return o.letter(ctx, "read letter "+id, `id = (SELECT max(id) FROM letters WHERE message_id = $1)`, db.Text(id))
 }
 
-func (s *Store) letter(ctx context.Context, what, where string, args ...any) (*Letter, error) {
+func (o *Outbox) letter(ctx context.Context, what, where string, args ...any) (*Letter, error) {
 	var body []byte
-	l, err := scanLetter(s.db.QueryRowContext(ctx, `SELECT `+letterColumns+`, body FROM letters WHERE `+where, args...), &body)
+	l, err := scanLetter(o.db.QueryRowContext(ctx, `SELECT `+letterColumns+`, body FROM letters WHERE `+where, args...), &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNoLetter
 	}
 	if err != nil {
-		return nil, s.fail(what, err)
+		return nil, o.db.Fail(what, err)
 	}
 	l.Body = body
 	return l, nil
 }
 
-// Answered gives the Message-ID of the letter, not of this outbox, that is known to
-// answer the mail with this id; "" for none. Both stand without <>.
-func (s *Store) Answered(ctx context.Context, id string) (string, error) {
-	return s.Value(ctx, "letter:answered:"+id)
-}
-
-// SetAnswered keeps that a letter which is not of this outbox answers a mail.
-func (s *Store) SetAnswered(ctx context.Context, id, by string) error {
-	return s.SetValue(ctx, "letter:answered:"+id, by)
-}
-
 // NextLetter gives a queued letter that is due and marks it as being sent, its
 // Attempts one higher; nil if there is none. The sender then owes a Settle.
-func (s *Store) NextLetter(ctx context.Context, now time.Time) (*Letter, error) {
+func (o *Outbox) NextLetter(ctx context.Context, now time.Time) (*Letter, error) {
 	var body []byte
-	l, err := scanLetter(s.db.QueryRowContext(ctx, `
+	l, err := scanLetter(o.db.QueryRowContext(ctx, `
 		UPDATE letters SET state = 'sending', attempts = attempts + 1, started = $1
-		WHERE id = (SELECT id FROM letters WHERE state = 'queued' AND (next <= $1 OR next > $2) ORDER BY next, id LIMIT 1`+s.db.SkipLocked+`)
-		RETURNING `+letterColumns+`, body`, db.Time(now), db.Time(now.Add(far))), &body)
-	there, err := found(err)
+		WHERE id = (SELECT id FROM letters WHERE state = 'queued' AND (next <= $1 OR next > $2) ORDER BY next, id LIMIT 1`+o.db.SkipLocked+`)
+		RETURNING `+letterColumns+`, body`, db.Time(now), db.Time(now.Add(db.Far))), &body)
+	there, err := db.Found(err)
 	if err != nil {
-		return nil, s.fail("take a letter to send", err)
+		return nil, o.db.Fail("take a letter to send", err)
 	}
 	if !there {
 		return nil, nil
@@ -245,8 +241,8 @@ func (s *Store) NextLetter(ctx context.Context, now time.Time) (*Letter, error) 
 // unknown: State (queued for another try at Next, held, sent, failed or unknown),
 // Reason, Next and To. It gives ErrState if the letter is neither, or if another
 // sender has it: l's Attempts and Started tell, and stay as they were given.
-func (s *Store) Settle(ctx context.Context, l *Letter) error {
-	return s.do(ctx, fmt.Sprintf("settle letter %d", l.ID), func(tx *sql.Tx) error {
+func (o *Outbox) Settle(ctx context.Context, l *Letter) error {
+	return o.db.Do(ctx, fmt.Sprintf("settle letter %d", l.ID), func(tx *sql.Tx) error {
 		if !slices.Contains(letterEnds, l.State) {
 			return fmt.Errorf("%w: a letter that was being sent does not become %q", ErrState, l.State)
 		}
@@ -256,7 +252,7 @@ func (s *Store) Settle(ctx context.Context, l *Letter) error {
 		}
 		ended := ""
 		if l.State.over() {
-			ended = db.Time(s.now())
+			ended = db.Time(o.now())
 		}
 		result, err := tx.ExecContext(ctx, `
 			UPDATE letters SET state = $2, reason = $3, next = $4, recipients = $5, ended = $6
@@ -268,7 +264,7 @@ func (s *Store) Settle(ctx context.Context, l *Letter) error {
 		if n, err := result.RowsAffected(); n > 0 || err != nil {
 			return err
 		}
-		state, err := s.letterState(ctx, tx, l.ID)
+		state, err := o.letterState(ctx, tx, l.ID)
 		switch {
 		case err != nil:
 			return err
@@ -279,8 +275,8 @@ func (s *Store) Settle(ctx context.Context, l *Letter) error {
 	})
 }
 
-func (s *Store) letterState(ctx context.Context, tx *sql.Tx, id int64) (state LetterState, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT state FROM letters WHERE id = $1`+s.db.ForUpdate, id).Scan(&state)
+func (o *Outbox) letterState(ctx context.Context, tx *sql.Tx, id int64) (state LetterState, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT state FROM letters WHERE id = $1`+o.db.ForUpdate, id).Scan(&state)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNoLetter
 	}
@@ -293,9 +289,9 @@ func (s *Store) letterState(ctx context.Context, tx *sql.Tx, id int64) (state Le
 // is never queued again. A queued letter is approved, due at once, has its attempts
 // counted anew, and is sent again to recipients who were refused, never to those
 // who have it.
-func (s *Store) MoveLetter(ctx context.Context, id int64, from []LetterState, to LetterState, why string) error {
-	return s.do(ctx, fmt.Sprintf("move letter %d to %s", id, to), func(tx *sql.Tx) error {
-		state, err := s.letterState(ctx, tx, id)
+func (o *Outbox) MoveLetter(ctx context.Context, id int64, from []LetterState, to LetterState, why string) error {
+	return o.db.Do(ctx, fmt.Sprintf("move letter %d to %s", id, to), func(tx *sql.Tx) error {
+		state, err := o.letterState(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -304,7 +300,7 @@ func (s *Store) MoveLetter(ctx context.Context, id int64, from []LetterState, to
 		}
 		ended, attempts, approved := "", `attempts`, `approved`
 		if to.over() {
-			ended = db.Time(s.now())
+			ended = db.Time(o.now())
 		}
 		switch to {
 		case LetterHeld:

@@ -1,4 +1,4 @@
-package store
+package outbox
 
 import (
 	"context"
@@ -32,11 +32,12 @@ type Notice struct {
 // PutNotice says what should stand at a pull request from now on: Head, Comment
 // and Check. What is known of GitHub's side stays, and a pause that is being kept.
 // The same once more changes nothing.
-func (s *Store) PutNotice(ctx context.Context, n Notice) error {
-	return s.do(ctx, fmt.Sprintf("put notice for %s#%d", n.Repo, n.Number), func(tx *sql.Tx) error { return s.putNotice(ctx, tx, n) })
+func (o *Outbox) PutNotice(ctx context.Context, n Notice) error {
+	return o.db.Do(ctx, fmt.Sprintf("put notice for %s#%d", n.Repo, n.Number), func(tx *sql.Tx) error { return o.AddNotice(ctx, tx, n) })
 }
 
-func (s *Store) putNotice(ctx context.Context, tx *sql.Tx, n Notice) error {
+// AddNotice is PutNotice in a transaction of the caller's.
+func (o *Outbox) AddNotice(ctx context.Context, tx *sql.Tx, n Notice) error {
 	if n.Repo == "" || n.Number <= 0 {
 		return errors.New("it names no pull request")
 	}
@@ -56,22 +57,22 @@ const lent = 2 * time.Minute
 // NextNotice gives a notice that is due, its Attempts and Lent one higher; nil if
 // there is none. It is lent for two minutes: unless it is settled until then, it
 // is given again.
-func (s *Store) NextNotice(ctx context.Context, now time.Time) (*Notice, error) {
+func (o *Outbox) NextNotice(ctx context.Context, now time.Time) (*Notice, error) {
 	var n Notice
 	var next string
-	err := s.db.QueryRowContext(ctx, `
+	err := o.db.QueryRowContext(ctx, `
 		UPDATE notices SET next = $2, attempts = attempts + 1, lent = lent + 1
 		WHERE (repo, number) = (
-			SELECT repo, number FROM notices WHERE sent < seq AND (next <= $1 OR next > $3) ORDER BY next, repo, number LIMIT 1`+s.db.SkipLocked+`)
+			SELECT repo, number FROM notices WHERE sent < seq AND (next <= $1 OR next > $3) ORDER BY next, repo, number LIMIT 1`+o.db.SkipLocked+`)
 		RETURNING repo, number, head, comment, check_run, seq, sent, lent, comment_id, check_id, check_head, next, attempts, reason`,
-		db.Time(now), db.Time(now.Add(lent)), db.Time(now.Add(far))).
+		db.Time(now), db.Time(now.Add(lent)), db.Time(now.Add(db.Far))).
 		Scan(&n.Repo, &n.Number, &n.Head, &n.Comment, &n.Check, &n.Seq, &n.Sent, &n.Lent, &n.CommentID, &n.CheckID, &n.CheckHead, &next, &n.Attempts, &n.Reason)
-	there, err := found(err)
+	there, err := db.Found(err)
 	if err == nil && there {
 		n.Next, err = db.ParseTime(next)
 	}
 	if err != nil {
-		return nil, s.fail("take a notice to deliver", err)
+		return nil, o.db.Fail("take a notice to deliver", err)
 	}
 	if !there {
 		return nil, nil
@@ -83,8 +84,8 @@ func (s *Store) NextNotice(ctx context.Context, now time.Time) (*Notice, error) 
 // says that it was delivered, or given up with a Reason: a newer one is due at once.
 // Otherwise it is due again at Next. CommentID, CheckID, CheckHead and Reason are kept as they
 // are in n. It gives ErrState if the notice has been lent to somebody else since.
-func (s *Store) SettleNotice(ctx context.Context, n *Notice) error {
-	return s.do(ctx, fmt.Sprintf("settle notice for %s#%d", n.Repo, n.Number), func(tx *sql.Tx) error {
+func (o *Outbox) SettleNotice(ctx context.Context, n *Notice) error {
+	return o.db.Do(ctx, fmt.Sprintf("settle notice for %s#%d", n.Repo, n.Number), func(tx *sql.Tx) error {
 		next, attempts := db.Time(n.Next), n.Attempts
 		if n.Sent == n.Seq {
 			next, attempts = "", 0
@@ -102,59 +103,4 @@ func (s *Store) SettleNotice(ctx context.Context, n *Notice) error {
 		}
 		return err
 	})
-}
-
-// remembered is how long a webhook's delivery id is known.
-const remembered = 30 * 24 * time.Hour
-
-// Delivery remembers a webhook's delivery id for 30 days and says whether it is
-// new. It is asked before the delivery is acted upon: whatever comes of a
-// delivery must also be safe to do twice, and must be found by polling if it
-// never comes.
-func (s *Store) Delivery(ctx context.Context, id string) (fresh bool, err error) {
-	err = s.do(ctx, "remember delivery "+id, func(tx *sql.Tx) error {
-		now := s.now()
-		if _, err := tx.ExecContext(ctx, `DELETE FROM deliveries WHERE seen < $1`, db.Time(now.Add(-remembered))); err != nil {
-			return err
-		}
-		result, err := tx.ExecContext(ctx, `INSERT INTO deliveries (id, seen) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, db.Text(id), db.Time(now))
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		fresh = n > 0
-		return err
-	})
-	return fresh, err
-}
-
-// Value gives a small thing kept under a name, "" if there is none.
-func (s *Store) Value(ctx context.Context, name string) (string, error) {
-	var value string
-	err := s.db.QueryRowContext(ctx, `SELECT value FROM settings WHERE name = $1`, db.Text(name)).Scan(&value)
-	if _, err := found(err); err != nil {
-		return "", s.fail("read "+name, err)
-	}
-	return value, nil
-}
-
-// SetValue keeps a small thing under a name, in the place of what was there.
-func (s *Store) SetValue(ctx context.Context, name, value string) error {
-	_, err := s.db.ExecContext(ctx, `
-		INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-		db.Text(name), db.Text(value))
-	if err != nil {
-		return s.fail("keep "+name, err)
-	}
-	return nil
-}
-
-// InitValue keeps a value under a name unless one is there, and gives that which
-// is there then: whoever starts first makes the secret that all use.
-func (s *Store) InitValue(ctx context.Context, name, value string) (string, error) {
-	_, err := s.db.ExecContext(ctx, `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, db.Text(name), db.Text(value))
-	if err != nil {
-		return "", s.fail("keep "+name, err)
-	}
-	return s.Value(ctx, name)
 }
