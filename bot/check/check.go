@@ -16,6 +16,7 @@ import (
 
 	"patchbench/bench"
 	"patchbench/bench/compare"
+	"patchbench/bench/sample/parse"
 	"patchbench/bot/eval"
 	"patchbench/bot/report/figure"
 	"patchbench/mbox"
@@ -137,6 +138,7 @@ func Judge(c *eval.Checked) *Report {
 	for _, f := range c.Failures {
 		r.Wrong = append(r.Wrong, Fault{f.Benchmark, bench.Failed{Signal: f.Signal, Status: f.Status, Reason: f.Reason}.String(), f.LogTail})
 	}
+	r.advise()
 	noises := compare.NoiseOf(c.Samples, seriesOf, atRounds, compare.Options{Margin: c.Margin, Seed: c.Seed})
 	for _, n := range noises {
 		r.Rows = append(r.Rows, rowOf(n))
@@ -220,6 +222,41 @@ func (r *Report) build(c *eval.Checked) {
 	r.Build.AgainSeconds, r.Build.Same = &seconds, &same
 	if !same {
 		r.note("base built twice gives other files: a patch that changes nothing is not known as such and costs its rounds. Name the files that matter with keep, and leave dates and random numbers out of them")
+	}
+}
+
+// advice is for what goes wrong in a sandbox and nowhere else, or in most first
+// attempts. A fault that has one of the signs gets it.
+var advice = []struct {
+	signs []string
+	text  string
+}{
+	{
+		[]string{"Read-only file system", "read-only file system"},
+		"the source folder is read-only when benchmarks run: let them write to /tmp, which is empty before each run, or to $FIXTURES/NAME of a fixture with copy = true",
+	},
+	{
+		[]string{"ould not resolve host", "ailure in name resolution", "etwork is unreachable", "dial tcp", "dial udp", "o address associated with hostname"},
+		"there is no network in the sandbox: let a fixture with network = true fetch what is needed, in a suite that is given with --suite, or commit it",
+	},
+	{
+		[]string{parse.ErrNone.Error()},
+		"results are looked for in the standard output, in the format that parse names: 2>&1 adds what goes to the standard error",
+	},
+}
+
+// advise gives each advice that a fault calls for, with where.
+func (r *Report) advise() {
+	for _, a := range advice {
+		var where []string
+		for _, f := range r.Wrong {
+			if slices.ContainsFunc(a.signs, func(sign string) bool { return strings.Contains(f.What+"\n"+f.LogTail, sign) }) {
+				where = append(where, f.Where)
+			}
+		}
+		if len(where) > 0 {
+			r.note("%s: %s", some(where), a.text)
+		}
 	}
 }
 

@@ -116,6 +116,10 @@ func TestReport(t *testing.T) {
 			c.Failures = []bench.Failure{
 				{Benchmark: "hash", Status: 3, LogTail: "hash: no input\x1b[31m\nuse: hash FILE\n"},
 				{Benchmark: "table{n=5}", Signal: "SIGSEGV"},
+				{Benchmark: "write", Status: 2, LogTail: "sh: 1: cannot create out.txt: Read-only file system\n"},
+				{Benchmark: "fetch", Status: 1, LogTail: "dial tcp: lookup example.org: Temporary failure in name resolution\n"},
+				{Benchmark: "print", Reason: "suite produced no results (2 of 2 runs)", LogTail: "BenchmarkX 1 2 ns/op\n"},
+				{Benchmark: "say", Reason: "suite produced no results (2 of 2 runs)"},
 			}
 			c.Samples = c.Samples[20:]
 		}, false},
