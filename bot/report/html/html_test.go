@@ -297,6 +297,28 @@ func TestEffects(t *testing.T) {
 	}
 }
 
+// An arrow points to where the figure goes, also where that is no share of
+// anything.
+func TestArrow(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after float64
+		up            bool
+	}{"from nothing": {0, 12, true}, "to more": {10, 12, true}, "to less": {12, 10, false}, "to nothing": {12, 0, false}} {
+		b := cases.New("", "", "one")
+		row := b.Row("parse", "allocs", "1", 0, 0, nil)
+		*row.Values[0].Median, *row.Values[1].Median = c.before, c.after
+		row.Steps[0] = bench.Step{N: 1, Verdict: bench.Worse, Reason: "base is 0"}
+		if c.before > 0 {
+			change := c.after/c.before - 1
+			row.Steps[0].Change = &change
+		}
+		r := &renderer{e: b.Evaluation}
+		if _, ups := r.stepsOf(row); ups[1] != c.up {
+			t.Errorf("%s: up %v, want %v", name, ups[1], c.up)
+		}
+	}
+}
+
 // TestWithout looks for what became of patches that have no version.
 func TestWithout(t *testing.T) {
 	for name, want := range map[string]string{

@@ -186,7 +186,7 @@ func (r *renderer) plot(c *bench.Comparison, w written, id string) *figureView {
 		y := f(p.y(*base.Median))
 		fmt.Fprintf(p, `<path class="baseline" d="M%s %sH%s"/>`, f(roomLeft), y, f(frameRight))
 	}
-	kinds, ups := stepsOf(c)
+	kinds, ups := r.stepsOf(c)
 	for _, v := range r.e.Versions {
 		if v.N < 0 || v.N >= mostVersions {
 			continue
@@ -215,7 +215,7 @@ func (r *renderer) plot(c *bench.Comparison, w written, id string) *figureView {
 }
 
 // stepsOf says at which versions a row changes, and whether it rises there.
-func stepsOf(c *bench.Comparison) (kinds map[int]int8, ups map[int]bool) {
+func (r *renderer) stepsOf(c *bench.Comparison) (kinds map[int]int8, ups map[int]bool) {
 	kinds, ups = map[int]int8{}, map[int]bool{}
 	for _, s := range c.Steps {
 		switch s.Verdict {
@@ -224,7 +224,13 @@ func stepsOf(c *bench.Comparison) (kinds map[int]int8, ups map[int]bool) {
 		case bench.Worse:
 			kinds[s.N] = worse
 		}
-		ups[s.N] = figure.Finite(s.Change) && *s.Change > 0
+		if figure.Finite(s.Change) {
+			ups[s.N] = *s.Change > 0
+			continue
+		}
+		// From nothing to something there is no share.
+		before, after := rows.Value(r.e, c, s.N-1).Median, rows.Value(r.e, c, s.N).Median
+		ups[s.N] = figure.Finite(before) && figure.Finite(after) && *after > *before
 	}
 	return kinds, ups
 }
