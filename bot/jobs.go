@@ -1,15 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"slices"
 	"strings"
-	"time"
 
+	"patchbench/bot/operator"
 	"patchbench/bot/serving"
 	"patchbench/config/service"
 	"patchbench/store"
@@ -47,6 +46,45 @@ func (f *recordFlags) record(ctx context.Context) (st *store.Store, c *service.C
 	return st, c, nil
 }
 
+// states reads --state: all are those that there are.
+func states[S ~string](names []string, all []S) ([]S, error) {
+	var list []S
+	for _, name := range names {
+		if !slices.Contains(all, S(name)) {
+			var words []string
+			for _, s := range all {
+				words = append(words, string(s))
+			}
+			return nil, usage(fmt.Errorf("--state %s: no such state; there are %s", name, strings.Join(words, ", ")))
+		}
+		list = append(list, S(name))
+	}
+	return list, nil
+}
+
+// each does the same to everything that is named, and goes on behind what it cannot be
+// done to.
+func each(ids []int64, f func(id int64) error) error {
+	var failed []error
+	status := statusUsage
+	for _, id := range ids {
+		err := f(id)
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
+		if err != nil {
+			if wrong := (*failure)(nil); !errors.As(err, &wrong) {
+				status = statusOurs
+			}
+			failed = append(failed, err)
+		}
+	}
+	if len(failed) > 0 {
+		return &failure{status, errors.Join(failed...)}
+	}
+	return nil
+}
+
 type jobsCommand struct {
 	List    jobsList    `cmd:"" default:"withargs" help:"List jobs, the newest first."`
 	Show    jobsShow    `cmd:"" help:"Show one job."`
@@ -71,15 +109,9 @@ func (c *jobsList) Run(ctx context.Context, t *terminal) error {
 	if c.Limit < 1 {
 		return usage(fmt.Errorf("--limit %d: must be above 0", c.Limit))
 	}
-	for _, s := range c.State {
-		known := false
-		for _, k := range taskStates {
-			known = known || string(k) == s
-		}
-		if !known {
-			return usage(fmt.Errorf("--state %s: no such state; there are %s", s, joined(taskStates)))
-		}
-		f.States = append(f.States, store.State(s))
+	var err error
+	if f.States, err = states(c.State, taskStates); err != nil {
+		return err
 	}
 	st, err := c.open(ctx)
 	if err != nil {
@@ -91,9 +123,9 @@ func (c *jobsList) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	if c.JSON {
-		all := []jobJSON{}
+		all := []operator.Job{}
 		for i := range list {
-			all = append(all, asJSON(&list[i]))
+			all = append(all, operator.JobOf(&list[i]))
 		}
 		return writeJSON(t.stdout, all)
 	}
@@ -101,67 +133,9 @@ func (c *jobsList) Run(ctx context.Context, t *terminal) error {
 		fmt.Fprintln(t.stderr, "no jobs")
 	}
 	for i := range list {
-		k := &list[i]
-		line := fmt.Sprintf("%d  %s  %s  %s  %s", k.ID, k.State, k.Created.UTC().Format("2006-01-02 15:04"), k.Project, k.Title)
-		if k.State == store.Running && k.Progress != "" {
-			line += ": " + k.Progress
-		} else if k.Reason != "" {
-			line += ": " + k.Reason
-		}
-		fmt.Fprintln(t.stdout, printable(line))
+		fmt.Fprintln(t.stdout, operator.JobLine(&list[i]))
 	}
-	return tellAside(ctx, t.stderr, st)
-}
-
-func joined(states []store.State) string {
-	var words []string
-	for _, s := range states {
-		words = append(words, string(s))
-	}
-	return strings.Join(words, ", ")
-}
-
-// jobJSON is a task as scripts read it.
-type jobJSON struct {
-	ID         int64      `json:"id"`
-	Key        string     `json:"key"`
-	Kind       string     `json:"kind"`
-	Project    string     `json:"project"`
-	Class      string     `json:"class"`
-	List       string     `json:"list,omitempty"`
-	Ref        string     `json:"ref"`
-	Title      string     `json:"title"`
-	Author     authorJSON `json:"author"`
-	Version    int        `json:"version,omitempty"`
-	State      string     `json:"state"`
-	Reason     string     `json:"reason,omitempty"`
-	Created    time.Time  `json:"created"`
-	Started    *time.Time `json:"started,omitempty"`
-	Ended      *time.Time `json:"ended,omitempty"`
-	Worker     string     `json:"worker,omitempty"`
-	Attempts   int        `json:"attempts"`
-	Progress   string     `json:"progress,omitempty"`
-	Evaluation string     `json:"evaluation,omitempty"`
-	Supersedes string     `json:"supersedes,omitempty"`
-}
-
-type authorJSON struct {
-	Name  string `json:"name"`
-	Email string `json:"email"`
-}
-
-func asJSON(k *store.Task) jobJSON {
-	at := func(t time.Time) *time.Time {
-		if t.IsZero() {
-			return nil
-		}
-		t = t.UTC()
-		return &t
-	}
-	return jobJSON{ID: k.ID, Key: k.Key, Kind: k.Kind, Project: k.Project, Class: k.Class, List: k.List, Ref: k.Ref, Title: k.Title,
-		Author: authorJSON{k.Author.Name, k.Author.Email}, Version: k.Version, State: string(k.State), Reason: k.Reason,
-		Created: k.Created.UTC(), Started: at(k.Started), Ended: at(k.Ended), Worker: k.Worker, Attempts: k.Attempts,
-		Progress: k.Progress, Evaluation: k.Evaluation, Supersedes: k.Supersedes}
+	return operator.Aside(ctx, t.stderr, st)
 }
 
 // jobArgs name jobs.
@@ -192,75 +166,31 @@ func (c *jobsShow) Run(ctx context.Context, t *terminal) error {
 	}
 	switch {
 	case c.JSON:
-		return writeJSON(t.stdout, asJSON(k))
+		return writeJSON(t.stdout, operator.JobOf(k))
 	case c.Mail:
-		return writeMail(ctx, t.stdout, st, k)
+		err := operator.Mail(ctx, t.stdout, st, k)
+		if none := (*operator.Error)(nil); errors.As(err, &none) {
+			return usage(err)
+		}
+		return err
 	}
-	return showJob(t.stdout, k)
+	return operator.JobText(t.stdout, k)
 }
 
-func showJob(w io.Writer, k *store.Task) error {
-	var b strings.Builder
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%-11s %s\n", name, printable(value))
-		}
-	}
-	at := func(name string, t time.Time) {
-		if !t.IsZero() {
-			line(name, t.UTC().Format("2006-01-02 15:04:05 UTC"))
-		}
-	}
-	line("job", fmt.Sprint(k.ID))
-	line("state", string(k.State))
-	line("reason", k.Reason)
-	line("progress", k.Progress)
-	line("title", k.Title)
-	line("author", strings.TrimSpace(k.Author.Name+" <"+cmp.Or(k.Author.Email, "-")+">"))
-	line("project", k.Project)
-	line("class", k.Class)
-	line("list", k.List)
-	line("ref", k.Ref)
-	line("key", k.Key)
-	line("supersedes", k.Supersedes)
-	at("created", k.Created)
-	at("started", k.Started)
-	at("ended", k.Ended)
-	line("worker", k.Worker)
-	if k.Attempts > 0 {
-		line("attempts", fmt.Sprint(k.Attempts))
-	}
-	line("evaluation", k.Evaluation)
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// change does the same to each job that is named, and goes on behind one that
-// cannot be changed.
+// change does the same to each job that is named.
 func (c *jobArgs) change(ctx context.Context, t *terminal, done string, f func(*store.Store, int64) error) error {
 	st, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	var failed []error
-	status := statusUsage
-	for _, id := range c.IDs {
-		switch err := jobError(id, f(st, id)); {
-		case err == nil:
+	return each(c.IDs, func(id int64) error {
+		err := jobError(id, f(st, id))
+		if err == nil {
 			fmt.Fprintf(t.stdout, "%d %s\n", id, done)
-		default:
-			var wrong *failure
-			if !errors.As(err, &wrong) {
-				status = statusOurs
-			}
-			failed = append(failed, err)
 		}
-	}
-	if len(failed) > 0 {
-		return &failure{status, errors.Join(failed...)}
-	}
-	return nil
+		return err
+	})
 }
 
 // jobError says which job it is that cannot be changed or is not there.

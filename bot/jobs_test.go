@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -102,5 +104,34 @@ func TestJobs(t *testing.T) {
 	}
 	if _, stdout, _ = inProcess("jobs", "show", "2", "--store", db); !strings.Contains(stdout, "reason      stopped by hand\n") || !strings.Contains(stdout, "author      Some Author <one@example.org>\n") {
 		t.Errorf("job 2:\n%s", stdout)
+	}
+}
+
+// What is done to several goes on behind one that fails, and each says why; one fault
+// of ours makes the whole ours.
+func TestEach(t *testing.T) {
+	var done []int64
+	results := map[int64]error{2: usage(errors.New("no letter 2")), 3: errors.New("disk is gone"), 4: context.Canceled}
+	for _, c := range []struct {
+		name   string
+		ids    []int64
+		done   []int64
+		status int
+		stderr string
+	}{
+		{"all", []int64{1, 5}, []int64{1, 5}, statusDone, ""},
+		{"one is wrong", []int64{2, 5}, []int64{2, 5}, statusUsage, "bot: no letter 2\n"},
+		{"one is ours", []int64{2, 3, 5}, []int64{2, 3, 5}, statusOurs, "bot: no letter 2\nbot: disk is gone\n"},
+		{"interrupted", []int64{2, 4, 5}, []int64{2, 4}, statusInterrupted, "bot: interrupted\n"},
+	} {
+		done = nil
+		var errs bytes.Buffer
+		status := say(&errs, each(c.ids, func(id int64) error {
+			done = append(done, id)
+			return results[id]
+		}))
+		if status != c.status || errs.String() != c.stderr || !cmp.Equal(done, c.done) {
+			t.Errorf("%s: status %d, %q, done %v; want %d, %q, %v", c.name, status, errs.String(), done, c.status, c.stderr, c.done)
+		}
 	}
 }

@@ -96,6 +96,7 @@ var layer = map[string]int{
 	"bot/samples":                41,
 	"bot/listing":                41,
 	"bot/plan":                   45,
+	"bot/operator":               41,
 	"bot/out":                    46,
 	"bot/starter":                45,
 	"bot/progress":               45,

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
-	"patchbench/mbox"
+	"patchbench/bot/operator"
 	"patchbench/store"
 )
 
@@ -36,87 +34,34 @@ func (c *outboxList) Run(ctx context.Context, t *terminal) error {
 	if c.Limit < 1 {
 		return usage(fmt.Errorf("--limit %d: must be above 0", c.Limit))
 	}
-	var states []store.LetterState
-	for _, s := range c.State {
-		if !slices.Contains(letterStates, store.LetterState(s)) {
-			return usage(fmt.Errorf("--state %s: no such state; there are held, queued, sending, sent, failed, unknown, dropped", s))
-		}
-		states = append(states, store.LetterState(s))
+	chosen, err := states(c.State, letterStates)
+	if err != nil {
+		return err
 	}
 	st, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	list, err := st.Letters(ctx, states...)
+	list, err := st.Letters(ctx, chosen...)
 	if err != nil {
 		return err
 	}
 	list = list[:min(len(list), c.Limit)]
 	if c.JSON {
-		all := []letterJSON{}
+		all := []operator.Letter{}
 		for i := range list {
-			all = append(all, letterOf(&list[i]))
+			all = append(all, operator.LetterOf(&list[i]))
 		}
 		return writeJSON(t.stdout, all)
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(t.stderr, "no letters")
 	}
-	for _, l := range list {
-		line := fmt.Sprintf("%d  %s  %s  %s  %s", l.ID, l.State, l.Created.UTC().Format("2006-01-02 15:04"), addressees(&l), l.Subject)
-		if l.Reason != "" {
-			line += ": " + l.Reason
-		}
-		fmt.Fprintln(t.stdout, printable(line))
+	for i := range list {
+		fmt.Fprintln(t.stdout, operator.LetterLine(&list[i]))
 	}
 	return nil
-}
-
-func addressees(l *store.Letter) string {
-	var all []string
-	for _, r := range l.To {
-		all = append(all, r.Address)
-	}
-	return strings.Join(all, ",")
-}
-
-// letterJSON is a letter as scripts read it.
-type letterJSON struct {
-	ID        int64             `json:"id"`
-	Key       string            `json:"key"`
-	Job       int64             `json:"job,omitempty"`
-	List      string            `json:"list,omitempty"`
-	MessageID string            `json:"message_id"`
-	From      string            `json:"from"`
-	To        []store.Recipient `json:"to"`
-	Subject   string            `json:"subject"`
-	State     string            `json:"state"`
-	Reason    string            `json:"reason,omitempty"`
-	Attempts  int               `json:"attempts"`
-	Next      *time.Time        `json:"next,omitempty"`
-	Created   time.Time         `json:"created"`
-	Started   *time.Time        `json:"started,omitempty"`
-	Ended     *time.Time        `json:"ended,omitempty"`
-	// Body is the whole mail, header and text; not in lists.
-	Body string `json:"body,omitempty"`
-}
-
-func letterOf(l *store.Letter) letterJSON {
-	at := func(t time.Time) *time.Time {
-		if t.IsZero() {
-			return nil
-		}
-		t = t.UTC()
-		return &t
-	}
-	j := letterJSON{ID: l.ID, Key: l.Key, Job: l.Task, List: l.Channel, MessageID: l.MessageID, From: l.From, To: orEmpty(l.To),
-		Subject: l.Subject, State: string(l.State), Reason: l.Reason, Attempts: l.Attempts, Created: l.Created.UTC(),
-		Started: at(l.Started), Ended: at(l.Ended), Body: string(l.Body)}
-	if l.State == store.LetterQueued {
-		j.Next = at(l.Next)
-	}
-	return j
 }
 
 type outboxShow struct {
@@ -140,63 +85,12 @@ func (c *outboxShow) Run(ctx context.Context, t *terminal) error {
 	case err != nil:
 		return letterError(c.ID, err)
 	case c.JSON:
-		return writeJSON(t.stdout, letterOf(l))
+		return writeJSON(t.stdout, operator.LetterOf(l))
 	case c.Raw:
 		_, err := t.stdout.Write(l.Body)
 		return err
 	}
-	var b strings.Builder
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%-10s %s\n", name, printable(value))
-		}
-	}
-	at := func(name string, t time.Time) {
-		if !t.IsZero() {
-			line(name, t.UTC().Format("2006-01-02 15:04:05 UTC"))
-		}
-	}
-	line("letter", fmt.Sprint(l.ID))
-	line("state", string(l.State))
-	line("reason", l.Reason)
-	if l.Task != 0 {
-		line("job", fmt.Sprint(l.Task))
-	}
-	at("created", l.Created)
-	if l.Attempts > 0 {
-		line("attempts", fmt.Sprint(l.Attempts))
-	}
-	at("last", l.Started)
-	if l.State == store.LetterQueued {
-		at("next", l.Next)
-	}
-	at("ended", l.Ended)
-	for _, r := range l.To {
-		what := r.Address
-		if r.State != "" {
-			what += ": " + r.State
-		}
-		if r.Reply != "" {
-			what += ": " + r.Reply
-		}
-		line("recipient", what)
-	}
-	b.WriteByte('\n')
-	m, err := mbox.ParseMessage(l.Body, "")
-	if err != nil {
-		return fmt.Errorf("letter %d: read what is to be sent: %w", l.ID, err)
-	}
-	for _, name := range []string{"From", "To", "Cc", "Subject", "Date", "Message-ID", "In-Reply-To"} {
-		if v := m.Header(name); v != "" {
-			fmt.Fprintf(&b, "%s: %s\n", name, printable(v))
-		}
-	}
-	b.WriteByte('\n')
-	for text := range strings.Lines(m.Text()) {
-		b.WriteString(printable(strings.TrimRight(text, "\r\n")) + "\n")
-	}
-	_, err = t.stdout.Write([]byte(b.String()))
-	return err
+	return operator.LetterText(t.stdout, l)
 }
 
 // letterArgs name letters, and say why something is done with them.
@@ -206,7 +100,7 @@ type letterArgs struct {
 	recordFlags
 }
 
-// move moves letters; of those that cannot be moved it says why, and moves the rest.
+// move moves the letters that are named.
 func (c *letterArgs) move(ctx context.Context, t *terminal, done string, to store.LetterState, from ...store.LetterState) error {
 	st, cfg, err := c.record(ctx)
 	if err != nil {
@@ -217,8 +111,7 @@ func (c *letterArgs) move(ctx context.Context, t *terminal, done string, to stor
 	if c.Why != "" {
 		why += ": " + c.Why
 	}
-	var errs []error
-	for _, id := range c.IDs {
+	return each(c.IDs, func(id int64) error {
 		l, err := st.Letter(ctx, id)
 		if err == nil && to == store.LetterQueued && cfg != nil {
 			switch {
@@ -232,24 +125,15 @@ func (c *letterArgs) move(ctx context.Context, t *terminal, done string, to stor
 			err = st.MoveLetter(ctx, id, from, to, why)
 		}
 		if err != nil {
-			errs = append(errs, letterError(id, err))
-			continue
+			return letterError(id, err)
 		}
 		note := ""
 		if to == store.LetterQueued {
-			note = ", to " + printable(addressees(l))
+			note = ", to " + printable(operator.Addressees(l))
 		}
 		fmt.Fprintf(t.stdout, "letter %d: %s%s\n", id, done, note)
-	}
-	for _, err := range errs {
-		if f := (*failure)(nil); !errors.As(err, &f) {
-			return errors.Join(errs...)
-		}
-	}
-	if len(errs) > 0 {
-		return usage(errors.Join(errs...))
-	}
-	return nil
+		return nil
+	})
 }
 
 // letterError tells what is wrong with a letter's number or state.

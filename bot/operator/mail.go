@@ -1,4 +1,4 @@
-package main
+package operator
 
 import (
 	"context"
@@ -6,18 +6,25 @@ import (
 	"fmt"
 	"io"
 
+	"patchbench/bot/report/plain"
 	"patchbench/mbox"
 	"patchbench/store"
 )
 
-// writeMail writes the mails of a job's series as an mbox: for whoever is to
+// Error says that a job has not what is asked for.
+type Error struct{ Err error }
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Mail writes the mails of a job's series as an mbox: for whoever is to
 // approve it, or evaluates it by hand.
-func writeMail(ctx context.Context, w io.Writer, st *store.Store, k *store.Task) error {
+func Mail(ctx context.Context, w io.Writer, st *store.Store, k *store.Task) error {
 	if k.Kind != store.KindMail {
-		return usage(fmt.Errorf("job %d is the pull request %s: there is no mail", k.ID, k.Ref))
+		return &Error{fmt.Errorf("job %d is the pull request %s: there is no mail", k.ID, k.Ref)}
 	}
 	if len(k.Payload) == 0 {
-		return usage(fmt.Errorf("job %d names no mails", k.ID))
+		return &Error{fmt.Errorf("job %d names no mails", k.ID)}
 	}
 	var p store.MailPayload
 	if err := store.DecodePayload(k.Payload, &p); err != nil {
@@ -41,7 +48,7 @@ func writeMail(ctx context.Context, w io.Writer, st *store.Store, k *store.Task)
 			return err
 		}
 		if len(mails) == 0 {
-			errs = append(errs, fmt.Errorf("mail <%s> is not kept any more: see the list's archive", printable(id)))
+			errs = append(errs, fmt.Errorf("mail <%s> is not kept any more: see the list's archive", plain.Clean(id)))
 			continue
 		}
 		// Of several copies the first one came first.
@@ -51,7 +58,7 @@ func writeMail(ctx context.Context, w io.Writer, st *store.Store, k *store.Task)
 		return err
 	}
 	if len(errs) > 0 {
-		return usage(errors.Join(errs...))
+		return &Error{errors.Join(errs...)}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package operator
 
 import (
 	"context"
@@ -6,13 +6,14 @@ import (
 	"io"
 	"time"
 
+	"patchbench/bot/report/plain"
 	"patchbench/mbox/source/imap"
 	"patchbench/store"
 )
 
-// tellAside tells of the mails that a server has and does not give: series may lack
+// Aside tells of the mails that a server has and does not give: series may lack
 // them.
-func tellAside(ctx context.Context, w io.Writer, st *store.Store) error {
+func Aside(ctx context.Context, w io.Writer, st *store.Store) error {
 	o, err := st.Overview(ctx, time.Now())
 	if err != nil {
 		return err
@@ -23,7 +24,7 @@ func tellAside(ctx context.Context, w io.Writer, st *store.Store) error {
 			continue // it is none of an IMAP folder
 		}
 		for _, a := range aside {
-			fmt.Fprintf(w, "set aside: mail UID %d of %s, which the server has not given since %s; asked for again at %s\n", a.UID, printable(s.Name),
+			fmt.Fprintf(w, "set aside: mail UID %d of %s, which the server has not given since %s; asked for again at %s\n", a.UID, plain.Clean(s.Name),
 				a.Since.UTC().Format("2006-01-02 15:04"), a.Again.UTC().Format("2006-01-02 15:04"))
 		}
 	}
