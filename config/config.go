@@ -75,21 +75,14 @@ func (e Errors) Join(more Errors) error {
 	return all
 }
 
-// Decode fills v, a pointer to a struct, from TOML text. The name is used in
-// messages only. Every fault is reported, as Errors: bad syntax, unknown keys,
-// values of another type.
+// Read fills v, a pointer to a struct, from TOML text, and tells where each key
+// stands, for faults that only the caller can see. The name is used in messages
+// only. Every fault is reported, as Errors: bad syntax, unknown keys, values of
+// another type. The Document is nil only if the text is no TOML.
 //
 // Keys match the `toml` tag of a field exactly. A time.Duration is a string with
 // a unit ("90s"). A field of a type with UnmarshalTOML(any) error decodes
 // itself; see also Size.
-func Decode(name string, text []byte, v any) error {
-	_, err := Read(name, text, v)
-	return err
-}
-
-// Read decodes as Decode does and also returns where each key stands, for
-// faults that only the caller can see. The Document is nil only if the text is
-// no TOML.
 func Read(name string, text []byte, v any) (*Document, error) {
 	if len(text) > MaxBytes {
 		return nil, Errors{{File: name, Text: fmt.Sprintf("%d bytes are too many: give at most %d", len(text), MaxBytes)}}

@@ -36,9 +36,15 @@ type shape struct {
 	} `toml:"item"`
 }
 
+// decode reads a text of which only the faults matter.
+func decode(name string, text []byte, v any) error {
+	_, err := config.Read(name, text, v)
+	return err
+}
+
 func TestDecode(t *testing.T) {
 	var got shape
-	err := config.Decode("a.toml", []byte(`
+	err := decode("a.toml", []byte(`
 title = "x"
 memory = "1.5GiB"
 wait = "1m30s"
@@ -150,7 +156,7 @@ func TestDecodeFaults(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			err := config.Decode("f.toml", []byte(test.text), &shape{})
+			err := decode("f.toml", []byte(test.text), &shape{})
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -172,13 +178,13 @@ func TestSize(t *testing.T) {
 		`"2gib"`: 2 << 30, `"1TB"`: 1e12, `"0.5M"`: 1 << 19, `"-3MiB"`: -3 << 20,
 	} {
 		var got shape
-		if err := config.Decode("f", []byte("memory = "+text), &got); err != nil || got.Memory != want {
+		if err := decode("f", []byte("memory = "+text), &got); err != nil || got.Memory != want {
 			t.Errorf("%s is %d (%v), want %d", text, got.Memory, err, want)
 		}
 	}
 	for _, text := range []string{`""`, `"MiB"`, `"1e3"`, `"0x10"`, `"inf"`, `"1.2.3GB"`, `"1 2"`, `1.5`} {
 		var got shape
-		if err := config.Decode("f", []byte("memory = "+text), &got); err == nil {
+		if err := decode("f", []byte("memory = "+text), &got); err == nil {
 			t.Errorf("%s is %d, want a fault", text, got.Memory)
 		}
 	}
@@ -242,10 +248,10 @@ func TestTables(t *testing.T) {
 			}
 		})
 	}
-	if err := config.Decode("f.toml", []byte("[item]\nnmae = 1\n"), &v); err == nil || err.Error() != `f.toml:2: unknown key "item.nmae" (did you mean "name"?)` {
+	if err := decode("f.toml", []byte("[item]\nnmae = 1\n"), &v); err == nil || err.Error() != `f.toml:2: unknown key "item.nmae" (did you mean "name"?)` {
 		t.Errorf("a wrong key gives %v", err)
 	}
-	if err := config.Decode("f.toml", []byte("item = 1\n"), &v); err == nil || err.Error() != `f.toml:1: item: want a list, is the integer 1` {
+	if err := decode("f.toml", []byte("item = 1\n"), &v); err == nil || err.Error() != `f.toml:1: item: want a list, is the integer 1` {
 		t.Errorf("an integer gives %v", err)
 	}
 }
