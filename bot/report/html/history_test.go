@@ -45,6 +45,16 @@ func TestHistory(t *testing.T) {
 	if n := strings.Count(page, `class="dot"`); n != 30 {
 		t.Errorf("%d dots, want 29 beside the mark of the change, and one", n)
 	}
+	if strings.Contains(page, "No change seen") {
+		t.Error("a page with a change, and with a track of one point, says that none was seen")
+	}
+	var steady bytes.Buffer
+	if err := History(&steady, "hash", history.Tracks(points[:6], 0)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(steady.String(), "No change seen.") {
+		t.Error("a page without a change does not say so")
+	}
 	if *out != "" {
 		if err := os.WriteFile(filepath.Join(*out, "history.html"), b.Bytes(), 0o666); err != nil {
 			t.Fatal(err)
