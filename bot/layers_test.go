@@ -41,6 +41,7 @@ var layer = map[string]int{
 	"mbox/series/keep":           16, // the part of mbox/series that knows no series
 	"mbox/series/spill":          0,
 	"bench/clone":                0,
+	"bench/elfhead":              0,
 	"bench/late":                 0,
 	"bench/unlink":               0,
 	"bench/settle":               0,

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"patchbench/bench/elfhead"
 )
 
 // blanked stands in a digest for text that differs between equal builds.
@@ -178,6 +180,9 @@ func sumArchive(w io.Writer, r io.ReaderAt, size int64, blanks [][]byte, depth i
 		case name == "/" || name == "/SYM64/" || strings.HasPrefix(name, "__.SYMDEF"):
 			continue
 		case name == "//":
+			if n > elfhead.MaxTable {
+				return fmt.Errorf("ar member //: %d bytes", n)
+			}
 			long = make([]byte, n)
 			if _, err := r.ReadAt(long, body); err != nil {
 				return err
@@ -192,7 +197,7 @@ func sumArchive(w io.Writer, r io.ReaderAt, size int64, blanks [][]byte, depth i
 			name = strings.TrimSuffix(name, "/")
 		case strings.HasPrefix(name, "#1/"):
 			i, err := strconv.ParseInt(name[3:], 10, 32)
-			if err != nil || i < 0 || i > n {
+			if err != nil || i < 0 || i > n || i > maxPath {
 				return fmt.Errorf("ar member name %q", name)
 			}
 			b := make([]byte, i)

@@ -9,10 +9,9 @@ import (
 	"io"
 	"strings"
 
+	"patchbench/bench/elfhead"
 	"patchbench/bench/late"
 )
-
-var errOdd = errors.New("not a usual ELF file")
 
 // goBuildID is what a Go build id looks like; anything else is not blanked, so
 // that no chosen text can hide a difference.
@@ -22,12 +21,12 @@ var goBuildID = late.Regexp(`^[A-Za-z0-9_-]{8,64}(/[A-Za-z0-9_-]{8,64}){1,3}$`)
 // relocatable, when it is linked. An error means that the file is to count byte
 // by byte.
 func sumELF(w io.Writer, r io.ReaderAt, size int64, blanks [][]byte) error {
-	f, err := elf.NewFile(r)
+	f, err := elfhead.Open(r)
 	if err != nil {
 		return err
 	}
 	if len(f.Sections) == 0 || f.Machine == elf.EM_MIPS {
-		return errOdd
+		return elfhead.ErrOdd
 	}
 	flagsAt := int64(36)
 	if f.Class == elf.ELFCLASS64 {
@@ -47,7 +46,7 @@ func sumELF(w io.Writer, r io.ReaderAt, size int64, blanks [][]byte) error {
 	case elf.ET_REL:
 		err = e.relocatable(w)
 	default:
-		err = errOdd
+		err = elfhead.ErrOdd
 	}
 	if err != nil {
 		return err
@@ -68,7 +67,7 @@ type elfFile struct {
 // bytes again and again; a file that is read thrice over is not usual.
 func (e *elfFile) take(off, n uint64) error {
 	if n > uint64(e.size) || off > uint64(e.size)-n || int64(n) > 3*e.size-e.read {
-		return errOdd
+		return elfhead.ErrOdd
 	}
 	e.read += int64(n)
 	return nil
@@ -129,7 +128,7 @@ func (e *elfFile) linked(w io.Writer) error {
 		}
 	}
 	if e.read == 0 {
-		return errOdd // nothing is loaded
+		return elfhead.ErrOdd // nothing is loaded
 	}
 	for _, s := range e.Sections {
 		switch {
@@ -192,7 +191,7 @@ func (e *elfFile) relocatable(w io.Writer) error {
 	}
 	for _, y := range symbols {
 		if y.Section == elf.SHN_XINDEX {
-			return errOdd
+			return elfhead.ErrOdd
 		}
 		// Names of files do not matter; sections are named by relocations.
 		if t := elf.ST_TYPE(y.Info); t == elf.STT_FILE || t == elf.STT_SECTION || !e.counts(y.Section) {
@@ -230,8 +229,8 @@ func (e *elfFile) symbol(y elf.Symbol) string {
 
 // table reads a section that is a list of numbers.
 func (e *elfFile) table(s *elf.Section) ([]byte, error) {
-	if s.Flags&elf.SHF_COMPRESSED != 0 {
-		return nil, errOdd
+	if s.Flags&elf.SHF_COMPRESSED != 0 || s.FileSize > elfhead.MaxTable {
+		return nil, elfhead.ErrOdd
 	}
 	if err := e.take(s.Offset, s.FileSize); err != nil {
 		return nil, err
@@ -243,7 +242,7 @@ func (e *elfFile) table(s *elf.Section) ([]byte, error) {
 
 func (e *elfFile) relocations(w io.Writer, s *elf.Section, symbols []elf.Symbol) error {
 	if int(s.Info) >= len(e.Sections) {
-		return errOdd
+		return elfhead.ErrOdd
 	}
 	target := e.Sections[s.Info]
 	if ignored(target) {
@@ -268,7 +267,7 @@ func (e *elfFile) relocations(w io.Writer, s *elf.Section, symbols []elf.Symbol)
 		entry += word
 	}
 	if len(data)%entry != 0 {
-		return errOdd
+		return elfhead.ErrOdd
 	}
 	fmt.Fprintf(w, "relocations of %q\n", target.Name)
 	for ; len(data) > 0; data = data[entry:] {
@@ -281,7 +280,7 @@ func (e *elfFile) relocations(w io.Writer, s *elf.Section, symbols []elf.Symbol)
 		if index > 0 {
 			// Symbols leaves out the first, empty one.
 			if index > uint64(len(symbols)) {
-				return errOdd
+				return elfhead.ErrOdd
 			}
 			against = e.symbol(symbols[index-1])
 		}
@@ -301,13 +300,13 @@ func (e *elfFile) group(w io.Writer, s *elf.Section, symbols []elf.Symbol) error
 		return err
 	}
 	if len(data)%4 != 0 || len(data) == 0 || s.Info == 0 || int64(s.Info) > int64(len(symbols)) {
-		return errOdd
+		return elfhead.ErrOdd
 	}
 	fmt.Fprintf(w, "group %#x %s:", e.ByteOrder.Uint32(data), e.symbol(symbols[s.Info-1]))
 	for data = data[4:]; len(data) > 0; data = data[4:] {
 		i := e.ByteOrder.Uint32(data)
 		if int64(i) >= int64(len(e.Sections)) {
-			return errOdd
+			return elfhead.ErrOdd
 		}
 		if m := e.Sections[i]; !ignored(m) {
 			fmt.Fprintf(w, " %q", m.Name)
@@ -337,7 +336,7 @@ func (e *elfFile) tableOfSections() (span, error) {
 	}
 	to := from + uint64(entry)*uint64(len(e.Sections))
 	if to < from || to > uint64(e.size) {
-		return span{}, errOdd
+		return span{}, elfhead.ErrOdd
 	}
 	return span{int64(from), int64(to)}, nil
 }
@@ -370,7 +369,7 @@ func (e *elfFile) rest(w io.Writer) error {
 		}
 	}
 	if end > uint64(e.size) {
-		return errOdd
+		return elfhead.ErrOdd
 	}
 	fmt.Fprintf(w, "behind %d\n", e.size-int64(end))
 	return stream(w, e.r, int64(end), e.size-int64(end), e.blanks, nil)

@@ -3,6 +3,8 @@ package counter
 import (
 	"debug/elf"
 	"io"
+
+	"patchbench/bench/elfhead"
 )
 
 // Kinds of programs.
@@ -15,7 +17,7 @@ const (
 // Kind says what an executable is, "" for what is none that is known. The file may
 // be a stranger's: only its headers are read.
 func Kind(file io.ReaderAt) string {
-	f, err := elf.NewFile(file)
+	f, err := elfhead.Open(file)
 	if err != nil {
 		return ""
 	}
