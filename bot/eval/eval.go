@@ -126,8 +126,7 @@ func Run(ctx context.Context, in Input, o Options) (*store.Evaluation, error) {
 		return nil, err
 	}
 	defer r.close()
-	if why := r.nothingToRun(); why != "" {
-		r.warn(why)
+	if r.nothingToRun() != "" { // the headline says why
 		return r.finish(ctx)
 	}
 	if err := r.build(ctx); err != nil && ctx.Err() == nil {

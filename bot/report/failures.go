@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"patchbench/bench"
@@ -95,10 +96,12 @@ func (r *renderer) failures() []string {
 			if f.Hunk > 0 {
 				where += fmt.Sprintf(", hunk %d", f.Hunk)
 			}
-			if f.Line > 0 {
+			reason := plain.Clean(f.Reason)
+			// The reason mostly says the line itself.
+			if f.Line > 0 && !slices.Contains(strings.FieldsFunc(reason, func(r rune) bool { return r < '0' || r > '9' }), strconv.Itoa(f.Line)) {
 				where += fmt.Sprintf(", line %d", f.Line)
 			}
-			lines = append(lines, "  "+where+": "+plain.Clean(f.Reason))
+			lines = append(lines, "  "+where+": "+reason)
 		}
 		all = append(all, entry{n: c.N, lines: lines})
 	}

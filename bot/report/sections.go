@@ -131,8 +131,9 @@ func (r *renderer) doubtful(d rows.Doubt) string {
 // missing are rows without figures that no failure explains: a row that only
 // some versions have, or a counter that could not see the program.
 func (r *renderer) missing() []string {
-	if r.NothingBuilt() {
-		return nil
+	built := func(v bench.Version) bool { return v.N > 0 && (v.State == bench.Built || v.State == bench.SameBuild) }
+	if r.NothingBuilt() || len(r.e.Versions) > 1 && !slices.ContainsFunc(r.e.Versions, built) {
+		return nil // each patch's failure is told
 	}
 	failed := map[string]bool{}
 	for _, f := range r.e.Failures {

@@ -58,8 +58,14 @@ func (r *Repo) Base(s *mbox.Series, flag, branch string) (mbox.Base, error) {
 			return mbox.Base{}, err
 		}
 		if !id.IsZero() {
-			return mbox.Base{Commit: id.String(), How: mbox.HowBlobs,
-				Reason: fmt.Sprintf("the newest commit of %s that holds all %d files as the series was made against them, %d behind its tip%s", name, len(want), n, why)}, nil
+			files, place := fmt.Sprintf("all %d files as the series was made against them", len(want)), "its tip"
+			if len(want) == 1 {
+				files = "the file as the series was made against it"
+			}
+			if n > 0 {
+				place = fmt.Sprintf("%d behind its tip", n)
+			}
+			return mbox.Base{Commit: id.String(), How: mbox.HowBlobs, Reason: fmt.Sprintf("the newest commit of %s that holds %s, %s%s", name, files, place, why)}, nil
 		}
 		if len(want) > 0 {
 			why += fmt.Sprintf("; none of its last %d commits holds all files as the series was made against them", n)
