@@ -37,10 +37,17 @@ func payload(e *store.Evaluation) store.MailPayload {
 
 // evaluations are those whose letters are kept as goldens.
 var evaluations = map[string]func() *store.Evaluation{
-	"worse":          func() *store.Evaluation { return cases.All["regression-of-13"]().Evaluation },
-	"nothing":        func() *store.Evaluation { return cases.All["nothing-found"]().Evaluation },
-	"unclear":        func() *store.Evaluation { return cases.All["unclear"]().Evaluation },
-	"does-not-apply": func() *store.Evaluation { return cases.All["conflict"]().Evaluation },
+	"worse":           func() *store.Evaluation { return cases.All["regression-of-13"]().Evaluation },
+	"nothing":         func() *store.Evaluation { return cases.All["nothing-found"]().Evaluation },
+	"unclear":         func() *store.Evaluation { return cases.All["unclear"]().Evaluation },
+	"does-not-apply":  func() *store.Evaluation { return cases.All["conflict"]().Evaluation },
+	"nothing-applies": nothingApplies,
+	"nothing-builds":  nothingBuilds,
+	"budget": func() *store.Evaluation {
+		e := cases.All["regression-of-13"]().Evaluation
+		e.Stopped = store.StoppedBudget
+		return e
+	},
 	"does-not-build": func() *store.Evaluation { return cases.All["build-failure"]().Evaluation },
 	"incomplete":     incomplete,
 	"not-ascii":      notASCII,
@@ -52,6 +59,33 @@ func incomplete() *store.Evaluation {
 	b.Row("hash", "cpu", "s", 0.412, 0.004, map[int]float64{2: 0.05})
 	s := b.Series
 	s.Total, s.Received, s.Complete, s.Missing = 4, 2, false, []int{3, 4}
+	return b.Judged().Evaluation
+}
+
+func nothingApplies() *store.Evaluation {
+	b := cases.New("failed: 1/2 does not apply", bench.FailedSeries, "hash: mix in the length", "table: keep a spare half")
+	b.Row("hash", "cpu", "s", 0.412, 0.004, nil)
+	c := &b.Results[0]
+	c.Values, c.Steps, c.Rounds, c.Detectable = []bench.Value{{}}, nil, 0, nil
+	c.Total = bench.Step{Verdict: bench.NotMeasured, Reason: "not built"}
+	b.Versions = b.Versions[:1]
+	b.Versions[0].State = bench.NotBuilt
+	b.Base.How, b.Base.Reason = mbox.HowBranch, "the tip of master; the base 123456789012 that the series names is not in the repository"
+	b.Conflict = &mbox.Conflict{N: 1, Subject: "hash: mix in the length", Files: []mbox.ConflictFile{{Path: "hash.c", Hunk: 1, Line: 12, Reason: "context differs at line 12"}}}
+	b.NotTried, b.Rounds, b.BuildSeconds, b.MeasureSeconds = []int{2}, 0, 0, 0
+	return b.Evaluation
+}
+
+func nothingBuilds() *store.Evaluation {
+	b := cases.New("", "", "hash: mix in the length", "table: keep a spare half")
+	b.Row("hash", "cpu", "s", 0.412, 0.004, nil)
+	for n := 1; n <= 2; n++ {
+		b.Unbuilt(n, "hash.c:12: error: expected ';'\nmake: *** [hash.o] Error 1\n")
+	}
+	c := &b.Results[0]
+	c.Values[0], c.Rounds, c.Detectable = bench.Value{}, 0, nil
+	c.Total = bench.Step{N: 2, Verdict: bench.NotMeasured, Reason: "does not build"}
+	b.Rounds, b.MeasureSeconds = 0, 0
 	return b.Judged().Evaluation
 }
 
@@ -96,7 +130,7 @@ func TestCompose(t *testing.T) {
 			}
 			cases.Golden(t, name+".eml", string(l.Body))
 			to := []string{p.Thread.Author.Email, p.Thread.List}
-			if name == "does-not-apply" {
+			if e.Conflict != nil {
 				to = to[:1]
 			}
 			check(t, l, to)
