@@ -23,6 +23,7 @@ import (
 	"patchbench/bot/plan"
 	"patchbench/bot/progress"
 	"patchbench/bot/workfolder"
+	"patchbench/config"
 	"patchbench/mbox"
 	"patchbench/store"
 )
@@ -93,7 +94,13 @@ func readSuite(file string, o *eval.Options) (err error) {
 		return nil
 	}
 	o.SuiteName = file
-	if o.SuiteText, err = os.ReadFile(file); err != nil {
+	f, err := os.Open(file)
+	if err != nil {
+		return usage(fmt.Errorf("suite: %w", err))
+	}
+	defer f.Close()
+	// It may be a device that never ends; what is too long is refused later.
+	if o.SuiteText, err = io.ReadAll(io.LimitReader(f, config.MaxBytes+1)); err != nil {
 		return usage(fmt.Errorf("suite: %w", err))
 	}
 	return nil
