@@ -12,11 +12,6 @@ import (
 	"patchbench/mbox/tree"
 )
 
-// fuzzFlag says how loosely patches may be applied.
-type fuzzFlag struct {
-	Fuzz uint `placeholder:"N" help:"Where a patch applies in no other way, leave up to N lines of context out at an end of a hunk, as patch -F; the report says so."`
-}
-
 type applyCommand struct {
 	mailFlags
 	repoFlags

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,13 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/go-git/go-git/v5"
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/object"
-	"golang.org/x/tools/txtar"
-
 	"patchbench/bench/sandbox"
-	"patchbench/deploy"
+	"patchbench/bot/demo"
 )
 
 type demoCommand struct {
@@ -39,7 +33,7 @@ func (c *demoCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	if err := makeDemo(dir); err != nil {
+	if err := demo.Make(dir); err != nil {
 		return err
 	}
 	// Our own code: without a sandbox it runs all the same, and says so.
@@ -88,36 +82,4 @@ func (c *demoCommand) place() (string, error) {
 		return "", usage(fmt.Errorf("%s is not empty: name a new folder", c.Dir))
 	}
 	return filepath.Abs(c.Dir)
-}
-
-// makeDemo writes the demonstration's repository and series below dir.
-func makeDemo(dir string) error {
-	repo := filepath.Join(dir, "repo")
-	r, err := git.PlainInitWithOptions(repo, &git.PlainInitOptions{
-		InitOptions: git.InitOptions{DefaultBranch: plumbing.NewBranchReferenceName("main")}})
-	if err != nil {
-		return err
-	}
-	w, err := r.Worktree()
-	if err != nil {
-		return err
-	}
-	for _, f := range txtar.Parse(deploy.DemoBase).Files {
-		if err := os.WriteFile(filepath.Join(repo, f.Name), f.Data, 0o644); err != nil {
-			return err
-		}
-		if _, err := w.Add(f.Name); err != nil {
-			return err
-		}
-	}
-	who := &object.Signature{Name: "Patchbench demo", Email: "demo@example.org",
-		When: time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC)}
-	base, err := w.Commit("tally: four small workloads\n", &git.CommitOptions{Author: who, Committer: who})
-	if err != nil {
-		return err
-	}
-	if !bytes.Contains(deploy.DemoSeries, []byte("base-commit: "+base.String())) {
-		return fmt.Errorf("the demonstration's series was not made for its base %s: see deploy/demo/README.md", base)
-	}
-	return os.WriteFile(filepath.Join(dir, "series.mbox"), deploy.DemoSeries, 0o644)
 }

@@ -2,13 +2,21 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"time"
 
 	"patchbench/bot/input"
+	"patchbench/bot/report"
+	"patchbench/bot/serving"
+	"patchbench/config/service"
 	"patchbench/mbox/tree"
+	"patchbench/store"
 )
 
 // measureFlags say how to measure.
@@ -121,4 +129,86 @@ func (f *withFlag) extras(ctx context.Context, t *terminal, m mailFlags) ([]tree
 		list = append(list, tree.Extra{Name: name, Series: s.Series})
 	}
 	return list, nil
+}
+
+// fuzzFlag says how loosely patches may be applied.
+type fuzzFlag struct {
+	Fuzz uint `placeholder:"N" help:"Where a patch applies in no other way, leave up to N lines of context out at an end of a hunk, as patch -F; the report says so."`
+}
+
+// storeFlag names the file that keeps evaluations.
+type storeFlag struct {
+	Store string `placeholder:"FILE" help:"The SQLite file that keeps evaluations. Default: bot.db in the user's state folder."`
+}
+
+func (f *storeFlag) open(ctx context.Context) (*store.Store, error) {
+	path := f.Store
+	if path == "" {
+		dir, err := stateDir()
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(dir, "bot.db")
+	}
+	s, err := store.Open(ctx, path)
+	if err != nil {
+		return nil, usage(err)
+	}
+	return s, nil
+}
+
+// stateDir is where a user's programs keep their state.
+func stateDir() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "patchbench"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", usage(fmt.Errorf("no folder for the record: %w; name a file with --store", err))
+	}
+	return filepath.Join(home, ".local", "state", "patchbench"), nil
+}
+
+// recordFlags name the service's record: by its configuration, or as it stands.
+type recordFlags struct {
+	Config string `placeholder:"FILE" help:"The service file, which names the record."`
+	Store  string `placeholder:"FILE" help:"The record itself, where there is no service file at hand."`
+}
+
+// open opens the record, which must be there.
+func (f *recordFlags) open(ctx context.Context) (*store.Store, error) {
+	st, _, err := f.record(ctx)
+	return st, err
+}
+
+// record opens the record, and gives the service file if it was named by that.
+func (f *recordFlags) record(ctx context.Context) (st *store.Store, c *service.Config, err error) {
+	url := f.Store
+	switch {
+	case f.Config != "" && f.Store != "":
+		return nil, nil, usage(errors.New("--config names the record already: leave --store out"))
+	case f.Config != "":
+		if c, err = service.Load(f.Config, os.Getenv); err != nil {
+			return nil, nil, usage(err)
+		}
+		url = string(c.Store.URL)
+	case f.Store == "":
+		return nil, nil, usage(errors.New("name the service's file with --config, or its record with --store"))
+	}
+	if st, err = serving.OpenRecord(ctx, url); err != nil {
+		return nil, nil, usage(err)
+	}
+	return st, c, nil
+}
+
+// formatFlag chooses how a report is rendered.
+type formatFlag struct {
+	Format string `enum:"text,json" default:"text" help:"text or json."`
+}
+
+func (f *formatFlag) write(w io.Writer, e *store.Evaluation) error {
+	if f.Format == "json" {
+		return report.JSON(w, e)
+	}
+	return report.Text(w, e, report.Options{Color: colourful(w)})
 }

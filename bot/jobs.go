@@ -4,47 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"patchbench/bot/operator"
-	"patchbench/bot/serving"
-	"patchbench/config/service"
 	"patchbench/store"
 )
-
-// recordFlags name the service's record: by its configuration, or as it stands.
-type recordFlags struct {
-	Config string `placeholder:"FILE" help:"The service file, which names the record."`
-	Store  string `placeholder:"FILE" help:"The record itself, where there is no service file at hand."`
-}
-
-// open opens the record, which must be there.
-func (f *recordFlags) open(ctx context.Context) (*store.Store, error) {
-	st, _, err := f.record(ctx)
-	return st, err
-}
-
-// record opens the record, and gives the service file if it was named by that.
-func (f *recordFlags) record(ctx context.Context) (st *store.Store, c *service.Config, err error) {
-	url := f.Store
-	switch {
-	case f.Config != "" && f.Store != "":
-		return nil, nil, usage(errors.New("--config names the record already: leave --store out"))
-	case f.Config != "":
-		if c, err = service.Load(f.Config, os.Getenv); err != nil {
-			return nil, nil, usage(err)
-		}
-		url = string(c.Store.URL)
-	case f.Store == "":
-		return nil, nil, usage(errors.New("name the service's file with --config, or its record with --store"))
-	}
-	if st, err = serving.OpenRecord(ctx, url); err != nil {
-		return nil, nil, usage(err)
-	}
-	return st, c, nil
-}
 
 // states reads --state: all are those that there are.
 func states[S ~string](names []string, all []S) ([]S, error) {

@@ -93,14 +93,6 @@ var layer = map[string]int{
 	"bot/letter":                 46,
 	"bot/check":                  45,
 	"bot/check/parts":            55, // of the service, each tried by its own code
-	"bot/input":                  41,
-	"bot/samples":                41,
-	"bot/listing":                41,
-	"bot/plan":                   45,
-	"bot/operator":               41,
-	"bot/out":                    46,
-	"bot/starter":                45,
-	"bot/progress":               45,
 	"bot/workfolder":             41,
 	"bot/part":                   41,
 	"bot/work/slot":              49, // the parts of bot/work that know no task
@@ -121,8 +113,17 @@ var layer = map[string]int{
 	"bot/watch/traffic":          45, // for tests
 	"bot/work":                   50,
 	"bot/reply":                  50,
-	"bot/serving":                56,
 	"bot/web":                    50,
+	"bot/input":                  41, // the parts of bot that know no flags: what is read
+	"bot/samples":                41,
+	"bot/starter":                41, // what is made for who begins
+	"bot/demo":                   41,
+	"bot/listing":                41, // what is shown
+	"bot/operator":               41,
+	"bot/plan":                   45,
+	"bot/progress":               45,
+	"bot/out":                    46,
+	"bot/serving":                56, // what runs
 	"bot":                        60,
 }
 

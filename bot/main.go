@@ -6,9 +6,11 @@
 //	bot show | apply | compare | diff | report
 //	bot watch | worker | jobs | outbox the service: lists and pull requests, answered by themselves
 //
-// This package is the command: it reads flags, the environment and files, wires
-// the stages together, and turns their outcomes into exit statuses. One file
-// holds one subcommand.
+// This package is the command: it reads flags and the environment, wires the
+// stages together, and turns their outcomes into exit statuses. One file holds one
+// subcommand. What commands read and show beside reports has packages of its own:
+// bot/input and bot/samples, bot/listing, bot/plan, bot/progress, bot/operator, and
+// bot/out for files; bot/serving is what bot watch and bot worker run.
 //
 // # Dependencies
 //
@@ -46,7 +48,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -245,16 +246,4 @@ func orEmpty[T any](list []T) []T {
 		return []T{}
 	}
 	return list
-}
-
-// stateDir is where a user's programs keep their state.
-func stateDir() (string, error) {
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "patchbench"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", usage(fmt.Errorf("no folder for the record: %w; name a file with --store", err))
-	}
-	return filepath.Join(home, ".local", "state", "patchbench"), nil
 }

@@ -5,50 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 
 	"patchbench/bot/out"
-	"patchbench/bot/report"
 	"patchbench/bot/report/layout"
 	"patchbench/bot/report/long"
 	"patchbench/bot/report/machines"
 	"patchbench/bot/report/markdown"
 	"patchbench/store"
 )
-
-// storeFlag names the file that keeps evaluations.
-type storeFlag struct {
-	Store string `placeholder:"FILE" help:"The SQLite file that keeps evaluations. Default: bot.db in the user's state folder."`
-}
-
-func (f *storeFlag) open(ctx context.Context) (*store.Store, error) {
-	path := f.Store
-	if path == "" {
-		dir, err := stateDir()
-		if err != nil {
-			return nil, err
-		}
-		path = filepath.Join(dir, "bot.db")
-	}
-	s, err := store.Open(ctx, path)
-	if err != nil {
-		return nil, usage(err)
-	}
-	return s, nil
-}
-
-// formatFlag chooses how a report is rendered.
-type formatFlag struct {
-	Format string `enum:"text,json" default:"text" help:"text or json."`
-}
-
-func (f *formatFlag) write(w io.Writer, e *store.Evaluation) error {
-	if f.Format == "json" {
-		return report.JSON(w, e)
-	}
-	return report.Text(w, e, report.Options{Color: colourful(w)})
-}
 
 type reportCommand struct {
 	IDs []string `arg:"" optional:"" name:"id" help:"The evaluation, or the start of its id; several of one series, each on its own machine, are set side by side; without any the evaluations are listed."`
