@@ -305,7 +305,7 @@ func (r *run) readSuite() (err error) {
 				break
 			}
 		}
-		return &InputError{fmt.Errorf("no suite: commit %.12s of %s has none of %s at its top; %s",
+		return &InputError{fmt.Errorf("no suite: commit %.12s of %s has none of %s as a plain file at its top; %s",
 			r.stack.Base.Commit, r.Repo, strings.Join(suite.DefaultNames, ", "), todo)}
 	}
 	if r.suite, err = suite.Parse(name, text); err != nil {
