@@ -27,9 +27,11 @@
 // forks this is known by the time of their last push, by GitHub's clock: when it
 // is not before the label or command, the head may be one that nobody has seen,
 // and waits. Once a fork is deleted GitHub does not tell any more; then what was
-// said before the bot saw that it is gone waits too. A later push ends the run of the older head; the new one waits for
-// an approval of its own, unless its author is trusted. "/bench stop" and closing
-// the pull request end a run.
+// said before the bot saw that it is gone waits too.
+//
+// A later push ends the run of the older head, and another base branch that
+// against the older base; the new one waits for an approval of its own, unless the
+// author is trusted. "/bench stop" and closing the pull request end a run.
 //
 // By polling alone, requests to run a check again are not seen: GitHub tells of
 // them by the webhook only.
