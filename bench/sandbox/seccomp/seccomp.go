@@ -62,7 +62,9 @@ func upTo(half int, most uint32) condition       { return condition{half, above,
 // The runner's threads have numbers of their own, by which their bounds, CPUs and
 // priorities can be set as well, and the thread that starts programs hands its own on
 // to all of them. These numbers are the first of the box, up to last, and the kernel
-// gives them to nobody else. Bounds may be set of no other process at all.
+// gives them to nobody else. (A thread that the Go runtime starts later has a number
+// like a program's. It reads output and starts nothing.) Bounds may be set of no
+// other process at all.
 //
 // Some signals stand for a fault of the one that they reach, unless their sender says
 // that he is a user: it is what kill does and these calls need not. The Go runtime
@@ -204,8 +206,8 @@ func instructionSet() (arch uint32, ok bool) {
 }
 
 // Restrict puts the rules on the calling thread and all that it forks. The
-// runner's other threads, which start no program, keep their freedom; they must
-// have been started before, and no program yet.
+// runner's other threads, which start no program, keep their freedom; those that
+// programs must not slow have been started before, and no program has.
 func Restrict() error {
 	arch, ok := instructionSet()
 	if !ok {

@@ -278,7 +278,6 @@ int main(int argc, char **argv)
 	TRY("fault a thread of the runner", syscall(SYS_rt_tgsigqueueinfo, 1, runner_thread(), SIGTRAP, queued(SIGTRAP)));
 	TRY("fault the runner by its descriptor", syscall(SYS_pidfd_send_signal, syscall(SYS_pidfd_open, 1, 0), SIGBUS, queued(SIGBUS), 0));
 	TRY("fault the runner by input", fcntl(0, F_SETSIG, SIGSEGV));
-	TRY("slow the runner by a thread", setpriority(PRIO_PROCESS, runner_thread(), 19));
 	TRY("slow the runner's thread that starts programs", setpriority(PRIO_PROCESS, starter(), 19));
 	TRY("give the runner's reads and writes no room", syscall(SYS_ioprio_set, 1, starter(), 3 << 13));
 	TRY("have the runner run when nobody else does", sched_setscheduler(starter(), SCHED_IDLE, &(struct sched_param){ 0 }));
