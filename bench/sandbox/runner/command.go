@@ -94,7 +94,8 @@ type Result struct {
 	Sys        time.Duration `json:"sys"`
 	// RSSBytes and SizeBytes are the peak resident and peak virtual size of the
 	// largest process (VmHWM and VmPeak at its exit); 0 if Peaks was not asked
-	// for. A process that replaces itself by exec counts with its last program.
+	// for. A process that replaces itself by exec counts with its last program, and
+	// one that resets its peak (/proc/self/clear_refs) with what it reached since.
 	RSSBytes  int64 `json:"rss_bytes"`
 	SizeBytes int64 `json:"size_bytes"`
 	// RSSSumBytes is the peak over the tree: the largest sum of the peaks of
