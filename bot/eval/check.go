@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"patchbench/bench"
@@ -307,9 +306,9 @@ func (r *run) recountBase(ctx context.Context, boxes *variant.Boxes, c *Checked)
 }
 
 // checkRounds runs round after round of all that works, and learns what a run
-// takes: the median of the rounds.
+// takes: the mean of the rounds, as what takes long now and then does so later, too.
 func (r *run) checkRounds(ctx context.Context, boxes *variant.Boxes, c *Checked) error {
-	runs := make([][]time.Duration, len(c.Benchmarks))
+	spent := make([]time.Duration, len(c.Benchmarks))
 	r.Progress.Stage("try", r.Rounds)
 	for round := 1; round <= r.Rounds; round++ {
 		for b := range c.Benchmarks {
@@ -332,9 +331,8 @@ func (r *run) checkRounds(ctx context.Context, boxes *variant.Boxes, c *Checked)
 			}
 			t.Works = got.Working > 0
 			t.Rounds = round
-			runs[b] = append(runs[b], r.Now().Sub(start)/2)
-			slices.Sort(runs[b])
-			t.Run = runs[b][len(runs[b])/2]
+			spent[b] += r.Now().Sub(start)
+			t.Run = spent[b] / time.Duration(2*round)
 		}
 		r.e.Rounds = round
 	}
