@@ -13,10 +13,12 @@ import (
 
 	"patchbench/bot/eval"
 	"patchbench/bot/letter"
+	"patchbench/bot/watch/command"
 	"patchbench/bot/work/mirror"
 	"patchbench/bot/workfolder"
 	"patchbench/config/service"
 	"patchbench/mbox"
+	"patchbench/mbox/tree"
 	"patchbench/store"
 )
 
@@ -167,8 +169,43 @@ func (m *mail) before(ctx context.Context) (*store.Evaluation, error) {
 	return e, err
 }
 
-// failed is told to nobody: it is ours.
-func (m *mail) failed(string) *store.Notice { return nil }
+// failed is told to nobody, since it is ours; unless somebody has asked for a base or
+// for benchmarks that there are not.
+func (m *mail) failed(err error, out *outcome) {
+	var input *eval.InputError
+	var repo *tree.InputError
+	asked := strings.HasPrefix(m.task.Key, "run:") && (m.p.Base != "" || len(m.p.Benchmarks) > 0)
+	if !asked || m.cfg.SMTP == nil || !errors.As(err, &input) && !errors.As(err, &repo) {
+		return
+	}
+	line := command.Line{Verb: command.Run, Args: strings.Join(m.p.Benchmarks, " ")}
+	if m.p.Base != "" {
+		line.Args = strings.TrimSpace(line.Args + " base " + m.p.Base)
+	}
+	fault := letter.Fault{Line: line.String(), Why: m.outside(err.Error())}
+	o := letter.Options{From: m.cfg.SMTP.From, Secret: m.o.Secret, AutoSubmitted: m.cfg.Policy.AutoSubmitted, Key: "told:" + m.task.Key, Now: m.o.Now()}
+	l, err := letter.Faults([]letter.Fault{fault}, command.Usage(nil), m.p.Thread, m.p.Mode, o)
+	if err != nil {
+		out.why += "; not answered: " + err.Error()
+		return
+	}
+	l.Task = m.task.ID
+	out.letters = []store.Letter{*l}
+}
+
+// outside is a text for people who know the project, and neither this machine's
+// folders nor how benchmarks are chosen by their names.
+func (m *mail) outside(text string) string {
+	for _, c := range [][2]string{{m.project.Suite, filepath.Base(m.project.Suite)}, {m.project.Repo, m.project.Name}} {
+		if c[0] != "" {
+			text = strings.ReplaceAll(text, c[0], c[1])
+		}
+	}
+	if r := only(m.p.Benchmarks); r != nil {
+		text = strings.ReplaceAll(text, strconv.Quote(r.String()), strings.Join(m.p.Benchmarks, " or "))
+	}
+	return text
+}
 
 func (m *mail) running(context.Context, string) {}
 
@@ -196,7 +233,7 @@ func (p *pull) answer(_ context.Context, e *store.Evaluation, out *outcome) (err
 	return err
 }
 
-func (p *pull) failed(why string) *store.Notice { return p.o.Pulls.Failed(p.p, why) }
+func (p *pull) failed(err error, out *outcome) { out.notice = p.o.Pulls.Failed(p.p, err.Error()) }
 
 // running tells the beginning, and then once a minute: a forge counts requests.
 func (p *pull) running(ctx context.Context, text string) {

@@ -58,8 +58,8 @@ type kind interface {
 	input(ctx context.Context, o *eval.Options) (eval.Input, error)
 	// answer fills in what is said of the evaluation.
 	answer(ctx context.Context, e *store.Evaluation, out *outcome) error
-	// failed gives the notice of a failure, nil for none.
-	failed(why string) *store.Notice
+	// failed fills in what is said of a failure.
+	failed(err error, out *outcome)
 	// running tells the progress.
 	running(ctx context.Context, progress string)
 }
@@ -123,7 +123,8 @@ func (j *job) end(ctx context.Context, out *outcome, err, cause error) error {
 		return j.settled(j.st.HandBack(ctx, t.ID, t.Fence, 0, "handed back by "+j.name+", which was stopped"))
 	case errors.Is(err, github.ErrMoved):
 		// What replaced it is told of by itself, unless nobody tells the bot of it.
-		out = &outcome{state: store.Stopped, why: err.Error(), notice: j.kind.failed(err.Error())}
+		out = &outcome{state: store.Stopped, why: err.Error()}
+		j.kind.failed(err, out)
 	case !isFinal(err) && t.Attempts < attempts:
 		delay := backoff(t.Attempts)
 		j.log.Warn("evaluation failed; tried again later", "err", err, "delay", delay)
@@ -132,7 +133,7 @@ func (j *job) end(ctx context.Context, out *outcome, err, cause error) error {
 		j.log.Error("evaluation failed", "err", err)
 		out = &outcome{state: store.Failed, why: err.Error()}
 		if j.kind != nil {
-			out.notice = j.kind.failed(err.Error())
+			j.kind.failed(err, out)
 		}
 	}
 	err = j.st.Finish(ctx, t.ID, t.Fence, out.state, out.why, out.evaluation, out.letters, out.notice)
