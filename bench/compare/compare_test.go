@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -215,6 +216,77 @@ func TestTwinWithdraws(t *testing.T) {
 	off := Compare(builtVersions(4), twin(1.05), nil, fixed(20)).Comparisons[0]
 	if off.Steps[1].Verdict != bench.Unclear || !strings.Contains(off.Steps[1].Reason, "withdrawn: base and a second copy of it") || len(off.Warnings) == 0 {
 		t.Errorf("a differing twin must withdraw the change: %+v, warnings %q", off.Steps[1], off.Warnings)
+	}
+}
+
+// withTwin adds base's twin to the samples of a row of four versions.
+func withTwin(s []bench.Sample, by, sd float64, seed uint64) []bench.Sample {
+	out := slices.Clone(s)
+	rng := rand.New(rand.NewPCG(seed, 4))
+	round := map[int]float64{} // the patched versions' mean
+	for _, x := range s {
+		if x.Version > 0 {
+			round[x.Round] += x.Value / 3
+		}
+	}
+	for _, x := range s {
+		if x.Version == 0 {
+			x.Twin, x.Value = true, by*round[x.Round]*math.Exp(sd*rng.NormFloat64())
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// TestOddBase: base's copy may be odd, by how its files lie in memory. A change from
+// it that its twin does not show is no patch's, also among so many rows and in so
+// few rounds that base against twin is not beyond chance. One that both show stays.
+func TestOddBase(t *testing.T) {
+	var others []bench.Sample
+	for i := range 40 {
+		others = append(others, made(bench.CPU, fmt.Sprint("other", i), []float64{1, 1, 1, 1}, 10, .02, uint64(100+i))...)
+	}
+	for name, tt := range map[string]struct {
+		level []float64
+		twin  float64 // against the mean of the patched versions
+		want  []string
+	}{
+		"base is odd":                 {[]float64{1.06, 1, 1, 1}, 1, []string{"unclear", "unclear", "unclear", "total unclear"}},
+		"patch 1":                     {[]float64{1.06, 1, 1, 1}, 1.06, []string{"better", "unclear", "unclear", "total better"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row := withTwin(made(bench.CPU, "b", tt.level, 10, .02, 3), tt.twin, .02, 5)
+			c := Compare(builtVersions(4), append(row, others...), nil, fixed(10)).Comparisons[0]
+			if d := cmp.Diff(tt.want, words(c)); d != "" {
+				t.Errorf("(-want +got):\n%s%+v\nwarnings %q", d, c.Steps, c.Warnings)
+			}
+			odd := strings.HasPrefix(name, "base is odd")
+			if withdrawn := strings.Contains(c.Steps[0].Reason, "withdrawn: from a second copy of base it is "); withdrawn != odd || (len(c.Warnings) > 0) != odd {
+				t.Errorf("reason %q, warnings %q", c.Steps[0].Reason, c.Warnings)
+			}
+		})
+	}
+}
+
+// TestTwinCostsLittle: of changes at patch 1 that are just found, few are withdrawn
+// because of what chance does to the twin.
+func TestTwinCostsLittle(t *testing.T) {
+	found, kept := 0, 0
+	for i := range 300 {
+		s := made(bench.CPU, "b", []float64{1, 1.03, 1.03, 1.03}, 20, .02, uint64(i))
+		step := func(s []bench.Sample) bench.Step {
+			return Compare(builtVersions(4), s, nil, fixed(20)).Comparisons[0].Steps[0]
+		}
+		if step(s).Verdict.Changed() {
+			found++
+			if !strings.Contains(step(withTwin(s, 1/1.03, .02, uint64(i))).Reason, "from a second copy") {
+				kept++
+			}
+		}
+	}
+	t.Logf("%d of 300 found, %d of them kept", found, kept)
+	if found < 100 || kept < found*99/100 {
+		t.Errorf("%d of 300 changes found, %d of them kept", found, kept)
 	}
 }
 

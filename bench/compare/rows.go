@@ -29,8 +29,10 @@ type row struct {
 	// rounds are the complete ones, ascending; cells[i] has one cell for each col.
 	rounds []int
 	cells  [][]cell
-	// base and twin are the figures of the complete rounds in which both ran.
+	// base and twin are the figures of the complete rounds in which both ran, twinned
+	// which of the rounds these are.
 	base, twin []float64
+	twinned    []int
 	// demoted says that the metric is declared exact but did not repeat, and was not
 	// taken in the rounds that other metrics are taken in.
 	demoted bool
@@ -259,6 +261,7 @@ func (r *row) table(twin map[int]float64) {
 		if t, ok := twin[round]; ok && r.versions[r.cols[0]].N == 0 {
 			r.base = append(r.base, line[0].value)
 			r.twin = append(r.twin, t)
+			r.twinned = append(r.twinned, len(r.cells)-1)
 		}
 	}
 }

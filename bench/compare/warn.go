@@ -19,6 +19,7 @@ func (j *judge) twins(c *bench.Comparison) {
 	if j.metric.Exact || !j.metric.Tested || len(j.twin) < 3 || j.share == 0 {
 		return
 	}
+	j.alone(c)
 	cells := make([][]cell, len(j.twin))
 	for i := range cells {
 		cells[i] = []cell{{value: j.base[i]}, {value: j.twin[i]}}
@@ -38,6 +39,75 @@ func (j *judge) twins(c *bench.Comparison) {
 	}
 	withdraw(&c.Total, why)
 	j.needs = nil
+}
+
+// twinShare is how much of a change from base must be there from its twin too. Of a
+// change that is just significant a third is missed by chance once in 150 times.
+const twinShare = 1. / 3
+
+// alone withdraws changes from base that its twin does not show: then base's copy is
+// the odd one, and no patch. This sees in one row what the test of base against
+// its twin would need many more rounds for, as it knows where to look.
+func (j *judge) alone(c *bench.Comparison) {
+	said := false
+	look := func(s *bench.Step, to span) {
+		why := j.unseenByTwin(s, to)
+		if why == "" {
+			return
+		}
+		withdraw(s, why)
+		if !said {
+			c.Warnings, said = append(c.Warnings, why), true
+		}
+	}
+	for i := range c.Steps {
+		v := slices.IndexFunc(j.versions, func(v version) bool { return v.N == c.Steps[i].N })
+		if prev := j.before(v); prev >= 0 && j.versions[v].col > 0 && j.versions[prev].col == 0 {
+			look(&c.Steps[i], j.seg.of(j.versions[v].col))
+		}
+	}
+	if last := j.versions[len(j.versions)-1].col; last > 0 {
+		look(&c.Total, span{last, last + 1})
+	}
+}
+
+// unseenByTwin says how a change from base to the columns of a span is not one from
+// its twin; "" if it is.
+func (j *judge) unseenByTwin(s *bench.Step, to span) string {
+	if !s.Verdict.Changed() || to.lo == 0 {
+		return ""
+	}
+	scale := func(x float64) float64 { return x }
+	if j.t.log {
+		scale = math.Log
+	}
+	base, twin := make([]float64, len(j.twin)), make([]float64, len(j.twin))
+	for i, r := range j.twinned {
+		var there []float64
+		for _, c := range j.cells[r][to.lo:to.hi] {
+			there = append(there, scale(c.value))
+		}
+		base[i], twin[i] = median(there)-scale(j.base[i]), median(there)-scale(j.twin[i])
+	}
+	b, t := midmean(base), midmean(twin)
+	if math.Abs(t) >= twinShare*math.Abs(b) && (t > 0) == (b > 0) {
+		return ""
+	}
+	return fmt.Sprintf("from a second copy of base it is %+.1f %%, not %+.1f %%", 100*j.change(t, 0), 100*j.change(b, 0))
+}
+
+// midmean is the mean of the middle half: nearly as sharp as the mean, and deaf to
+// single disturbed runs as the median is.
+func midmean(x []float64) float64 {
+	s := slices.Clone(x)
+	slices.Sort(s)
+	cut := len(s) / 4
+	s = s[cut : len(s)-cut]
+	sum := 0.
+	for _, v := range s {
+		sum += v
+	}
+	return sum / float64(len(s))
 }
 
 func withdraw(s *bench.Step, why string) {
