@@ -80,7 +80,6 @@ import (
 	"patchbench/bench/clone"
 	"patchbench/bench/fixture"
 	"patchbench/bench/sandbox"
-	"patchbench/bench/settle"
 	"patchbench/bench/unlink"
 )
 
@@ -191,9 +190,6 @@ func (b *Builder) build(ctx context.Context, version int, dir string) (bench.Bui
 	}
 	if err != nil {
 		return bench.Build{}, fmt.Errorf("digest: %w", err)
-	}
-	if err := settled(dir); err != nil {
-		return bench.Build{}, err
 	}
 	if b.suite.Build.Incremental {
 		b.mu.Lock()
@@ -388,22 +384,8 @@ func (b *Builder) Copy(made bench.Build, dir string) (bench.Build, error) {
 			return bench.Build{}, fmt.Errorf("copy build of version %d: %w", made.Version, err)
 		}
 	}
-	if err := settled(dir); err != nil {
-		return bench.Build{}, fmt.Errorf("copy build of version %d: %w", made.Version, err)
-	}
 	made.Dir = dir
 	return made, nil
-}
-
-// settled has a build's programs held in memory as every other's are: one that was
-// linked and one that was copied would differ in what they have resident.
-func settled(dir string) error {
-	for _, name := range []string{"src", "out"} {
-		if err := settle.Programs(filepath.Join(dir, name)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // fresh makes an empty folder that the uid of programs can enter, with its

@@ -40,6 +40,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -51,6 +52,7 @@ import (
 	"patchbench/bench/sample/plan"
 	"patchbench/bench/sandbox"
 	"patchbench/bench/sandbox/perf"
+	"patchbench/bench/settle"
 )
 
 // Where every version lies inside its box.
@@ -184,6 +186,15 @@ func open(ctx context.Context, sb *sandbox.Sandbox, start starter, suite *bench.
 	s := &Sampler{suite: suite, start: start, seed: o.Seed, now: o.Now, states: map[int]*state{}, event: perf.Instructions}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	// All at once, since what memory holds of a file changes with time.
+	for _, v := range versions {
+		for _, name := range []string{"src", "out"} {
+			err := settle.Programs(filepath.Join(v.Dir, name))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // boxOf says what is not there
+				return nil, fmt.Errorf("sample %s: %w", v, err)
+			}
+		}
 	}
 	for _, v := range versions {
 		box, err := boxOf(v, suite)
