@@ -427,7 +427,8 @@ type Value struct {
 }
 
 // Step is what patch N does to a row, or for a row's Total (N = last version)
-// what the whole series does. Change is patched/base - 1.
+// what the whole series does. Change is patched/base - 1; Lo and Hi are both there or
+// neither.
 type Step struct {
 	N      int      `json:"n"`
 	Change *float64 `json:"change"`

@@ -251,8 +251,8 @@ func TestOddBase(t *testing.T) {
 		twin  float64 // against the mean of the patched versions
 		want  []string
 	}{
-		"base is odd":                 {[]float64{1.06, 1, 1, 1}, 1, []string{"unclear", "unclear", "unclear", "total unclear"}},
-		"patch 1":                     {[]float64{1.06, 1, 1, 1}, 1.06, []string{"better", "unclear", "unclear", "total better"}},
+		"base is odd": {[]float64{1.06, 1, 1, 1}, 1, []string{"unclear", "unclear", "unclear", "total unclear"}},
+		"patch 1":     {[]float64{1.06, 1, 1, 1}, 1.06, []string{"better", "unclear", "unclear", "total better"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row := withTwin(made(bench.CPU, "b", tt.level, 10, .02, 3), tt.twin, .02, 5)

@@ -69,7 +69,7 @@ func (j *judge) values() []bench.Value {
 			x.Samples = len(s)
 			x.Median = some(centre)
 			if lo, hi, ok := medianInterval(s); ok {
-				x.Lo, x.Hi = some(min(lo, centre)), some(max(hi, centre))
+				x.Lo, x.Hi = interval(min(lo, centre), max(hi, centre))
 			}
 		}
 		out = append(out, x)
@@ -118,6 +118,15 @@ func (j *judge) figures(col int) []float64 {
 		s = append(s, line[col].value)
 	}
 	return s
+}
+
+// interval gives both ends or neither: one that is open at an end, since its figure
+// is beyond all numbers, tells nothing.
+func interval(lo, hi float64) (*float64, *float64) {
+	if some(lo) == nil || some(hi) == nil {
+		return nil, nil
+	}
+	return &lo, &hi
 }
 
 func some(x float64) *float64 {
@@ -298,9 +307,7 @@ func (j *judge) decide(s *bench.Step, e effect, sig *bound, a, b int) {
 	}
 	s.Change = some(j.change(e.diff, a))
 	h := e.half()
-	if !math.IsInf(h, 0) {
-		s.Lo, s.Hi = some(j.change(e.diff-h, a)), some(j.change(e.diff+h, a))
-	}
+	s.Lo, s.Hi = interval(j.change(e.diff-h, a), j.change(e.diff+h, a))
 	if !j.metric.Tested {
 		s.Verdict = bench.Shown
 		return
