@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -272,8 +273,10 @@ func (c *evalCommand) outcome(e *store.Evaluation) error {
 	switch {
 	case e.Stopped == store.StoppedInterrupted:
 		return &failure{statusInterrupted, fmt.Errorf("go on with it: the same command, and --resume %s", e.ID)}
-	case e.Conflict != nil, e.Series != nil && !e.Series.Complete, nothingBuilds(e):
+	case e.Conflict != nil, e.Series != nil && !e.Series.Complete, noneBuilds(e.Versions):
 		return &failure{status: statusSeries, err: incomplete(e.Series)}
+	case len(e.Versions) > 1 && noneBuilds(e.Versions[1:]):
+		return &failure{status: statusSeries, err: errors.New("no patch of the series builds: the report says why")}
 	case e.Verdict == bench.FailedSeries:
 		return usage(errors.New("nothing was measured: the report says why; see to the suite and the budget"))
 	case c.FailOn == "worse" && anyWorse(e):
@@ -293,15 +296,12 @@ func planOutcome(p *eval.Planned) error {
 	return nil
 }
 
-// nothingBuilds says that no version builds, or that none was tried because the
-// series was refused.
-func nothingBuilds(e *store.Evaluation) bool {
-	for _, v := range e.Versions {
-		if v.State == bench.Built || v.State == bench.SameBuild {
-			return false
-		}
-	}
-	return true
+// noneBuilds says that none of some versions builds, or that none was tried because
+// the series was refused.
+func noneBuilds(versions []bench.Version) bool {
+	return !slices.ContainsFunc(versions, func(v bench.Version) bool {
+		return v.State == bench.Built || v.State == bench.SameBuild
+	})
 }
 
 // anyWorse says that the series makes something worse, be it that a step of some
