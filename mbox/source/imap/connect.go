@@ -189,15 +189,16 @@ func (c *conn) search(criteria *goimap.SearchCriteria) (goimap.UIDSet, error) {
 	return set, nil
 }
 
-// idle waits until there is news, the server is to be asked again, or the
-// connection or ctx ends; a server without IDLE is asked whether it is still there.
-func (c *conn) idle(ctx context.Context, news <-chan struct{}) error {
+// idle waits until there is news, which it tells, until the server is to be asked
+// again, or the connection or ctx ends. One IDLE lasts for d at most; a server
+// without it is asked whether it is still there.
+func (c *conn) idle(ctx context.Context, news <-chan struct{}, d time.Duration) (bool, error) {
 	if c.caps.Has(goimap.CapIdle) || c.caps.Has(goimap.CapIMAP4rev2) {
 		c.link.expect(smallAnswer)
 		cmd, err := c.Idle()
 		if err == nil {
 			c.link.rest(smallAnswer)
-			err := c.wait(ctx, news, c.source.o.Renew)
+			some, err := c.wait(ctx, news, d)
 			c.link.expect(smallAnswer)
 			if e := cmd.Close(); err == nil {
 				err = e
@@ -206,39 +207,42 @@ func (c *conn) idle(ctx context.Context, news <-chan struct{}) error {
 				err = cmd.Wait()
 			}
 			if err != nil {
-				return c.lost("idle", err)
+				return false, c.lost("idle", err)
 			}
-			return nil
+			return some, nil
 		}
 		var said *goimap.Error
 		if !errors.As(err, &said) {
-			return c.lost("idle", err)
+			return false, c.lost("idle", err)
 		}
 		c.caps = goimap.CapSet{} // it does not after all
 	}
 	c.link.rest(smallAnswer)
-	if err := c.wait(ctx, news, c.source.o.Poll); err != nil {
-		return c.lost("wait", err)
+	some, err := c.wait(ctx, news, c.source.o.Poll)
+	if err != nil {
+		return false, c.lost("wait", err)
 	}
 	c.link.expect(smallAnswer)
 	if err := c.Noop().Wait(); err != nil {
-		return c.lost("NOOP", err)
+		return false, c.lost("NOOP", err)
 	}
-	return nil
+	return some, nil
 }
 
-func (c *conn) wait(ctx context.Context, news <-chan struct{}, d time.Duration) error {
+// wait says whether there is news within d.
+func (c *conn) wait(ctx context.Context, news <-chan struct{}, d time.Duration) (bool, error) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-news:
+		return true, nil
 	case <-t.C:
+		return false, nil
 	case <-c.Closed():
-		return errors.New("the server closed it")
+		return false, errors.New("the server closed it")
 	case <-ctx.Done():
-		return ctx.Err()
+		return false, ctx.Err()
 	}
-	return nil
 }
 
 // close ends the connection without a word: a LOGOUT would have to be waited for.

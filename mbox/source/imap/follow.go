@@ -24,6 +24,11 @@ type follower struct {
 	failed map[goimap.UID]int // how many sessions did not get this mail, though it was asked for alone or others came
 }
 
+// brief is how long the first IDLE lasts after there was something: mails come in
+// groups, and of one that comes between a command and an IDLE some servers say
+// nothing until the next command.
+const brief = 2 * time.Second
+
 // window is how many mails' sizes are asked for at once.
 const window = 500
 
@@ -66,13 +71,17 @@ func (f *follower) session(ctx context.Context, well func()) error {
 	if err != nil {
 		return err
 	}
-	for {
+	for d := brief; ; {
 		if err := f.catchUp(ctx, c); err != nil {
 			return err
 		}
 		well()
-		if err := c.idle(ctx, news); err != nil {
+		some, err := c.idle(ctx, news, min(d, f.source.o.Renew))
+		if err != nil {
 			return err
+		}
+		if d = f.source.o.Renew; some {
+			d = brief
 		}
 	}
 }

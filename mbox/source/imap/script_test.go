@@ -249,6 +249,14 @@ func TestScripts(t *testing.T) {
 		}, want: all, conns: 1},
 		{name: "no IDLE", change: func(s *script, o *Options) { s.caps = "IMAP4rev1" }, want: all, conns: 1, never: "IDLE"},
 		{name: "IDLE refused", change: func(s *script, o *Options) { s.answer = once(never, "IDLE", "<tag> NO not today\r\n") }, want: all, conns: 1},
+		{name: "says nothing of what came before IDLE", change: func(s *script, o *Options) {
+			s.answer = func(_ int, c string) string {
+				if c == "IDLE" && len(s.mails) == 4 {
+					s.mails, s.next = append(s.mails, 13), 14
+				}
+				return ""
+			}
+		}, want: []int{10, 11, 12, 13}, conns: 1},
 		{name: "the last one again", change: func(s *script, o *Options) { s.mails, s.next = []int{8, 9}, 10 }, conns: 1, never: "UID FETCH"},
 		{name: "cut in a literal", change: func(s *script, o *Options) {
 			s.answer = once(2, "UID FETCH 10:12 ...BODY", fetched(10, true, testMail(10))+"* 2 FETCH (UID 11 INTERNALDATE "+internalDate(11)+" RFC822.SIZE 99 BODY[] {99}\r\nMessage-ID: <11@"+hangup)
