@@ -233,6 +233,8 @@ func (g *Group) Begin() error {
 
 // End tells which bounds were hit since Begin.
 func (g *Group) End() (Events, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	now, err := g.events.read()
 	return Events{now.Memory - g.begun.Memory, now.Processes - g.begun.Processes}, err
 }
@@ -247,7 +249,10 @@ func (g *Group) Remove() error {
 			f.Close()
 		}
 	}
+	// A run may just be ending: its number of a closed file could be another's.
+	g.mu.Lock()
 	g.events.close()
+	g.mu.Unlock()
 	var errs []error
 	for _, dir := range []string{g.outer, g.memory, g.pids} {
 		if dir != "" {
