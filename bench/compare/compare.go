@@ -192,7 +192,8 @@ func (p plan) due(n int) []look {
 //
 // Only complete rounds count: rounds in which every version that works has a
 // sample. Samples of the twin are compared with base alone, and when they
-// differ the row's changes are withdrawn.
+// differ the row's changes are withdrawn. A change from base that is not there from
+// its twin, in a third at least, is withdrawn too.
 //
 // A Step of the result has a P when its level was tested: that of the
 // permutation test, not corrected for the number of rows. A Step with a Group
